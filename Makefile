@@ -1,0 +1,37 @@
+# Everything a developer or a user runs. `make run` and `make test` need only Python 3.11 to 3.13 and make.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: run test check format lock layers build clean
+
+# The first interpreter that runs and is new enough (a version manager's shim may be on PATH and answer for none).
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv/bin
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --require-hashes
+
+# --- environments, from the locks ---------------------------------------------------------------------------------------
+
+.venv/run: locks/run.txt
+	@[ -n "$(PYTHON)" ] || { echo "Tokencount needs Python 3.11, 3.12 or 3.13 on PATH (or PYTHON=/path/to/one)" >&2; exit 1; }
+	@echo "installing the pinned packages into .venv"
+	@$(PYTHON) -m venv .venv
+	@$(VENV)/python $(PIP_INSTALL) -r locks/run.txt || { rm -rf .venv; \
+		echo "could not install the packages of locks/run.txt: is a package registry reachable, and the disk not full?" >&2; exit 1; }
+	@$(VENV)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "tokencount.pth").write_text(str(pathlib.Path("functions").resolve()))'
+	@touch $@
+
+.venv/dev: .venv/run locks/dev.txt
+	@echo "installing the test and check tools into .venv"
+	@$(VENV)/python $(PIP_INSTALL) -r locks/dev.txt
+	@touch $@
+
+# --- locks ----------------------------------------------------------------------------------------------------------------
+
+COMPILE = $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml
+RUN_GROUPS = --group functions --group runtime --group build --group local
+lock: .venv/dev
+	$(COMPILE) $(RUN_GROUPS) --group test --group check -o locks/dev.txt
+	$(COMPILE) $(RUN_GROUPS) -c locks/dev.txt -o locks/run.txt
+	$(COMPILE) --group sam -o locks/sam.txt
+	$(COMPILE) --group functions -c locks/dev.txt --no-emit-package pydantic-core --no-emit-package markupsafe -o functions/requirements.txt
+	$(COMPILE) --group runtime --no-deps -c locks/dev.txt -o layers/runtime/requirements.txt
