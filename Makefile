@@ -32,6 +32,6 @@ RUN_GROUPS = --group functions --group runtime --group build --group local
 lock: .venv/dev
 	$(COMPILE) $(RUN_GROUPS) --group test --group check -o locks/dev.txt
 	$(COMPILE) $(RUN_GROUPS) -c locks/dev.txt -o locks/run.txt
-	$(COMPILE) --group sam --no-strip-extras -o locks/sam.txt
+	$(COMPILE) --group sam -o locks/sam.txt
 	$(COMPILE) --group functions -c locks/dev.txt --no-emit-package pydantic-core --no-emit-package markupsafe -o functions/requirements.txt
 	$(COMPILE) --group runtime --no-deps -c locks/dev.txt -o layers/runtime/requirements.txt
