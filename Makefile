@@ -1,7 +1,7 @@
 # Everything a developer or a user runs. `make run` and `make test` need only Python 3.11 to 3.13 and make.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run test check format lock layers build clean
+.PHONY: run test check format lock layers build validate clean
 
 # The first interpreter that runs and is new enough (a version manager's shim may be on PATH and answer for none).
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -35,3 +35,26 @@ lock: .venv/dev
 	$(COMPILE) --group sam -o locks/sam.txt
 	$(COMPILE) --group functions -c locks/dev.txt --no-emit-package pydantic-core --no-emit-package markupsafe -o functions/requirements.txt
 	$(COMPILE) --group runtime --no-deps -c locks/dev.txt -o layers/runtime/requirements.txt
+
+# --- deployment -----------------------------------------------------------------------------------------------------------
+
+# Without resolution: the lock is whole, and pip takes extras of a locked package for unpinned.
+.venv-sam/installed: locks/sam.txt
+	@[ -n "$(PYTHON)" ] || { echo "the SAM CLI needs Python 3.11, 3.12 or 3.13 on PATH (or PYTHON=/path/to/one)" >&2; exit 1; }
+	@echo "installing the SAM CLI into .venv-sam"
+	@$(PYTHON) -m venv .venv-sam
+	@.venv-sam/bin/python $(PIP_INSTALL) --no-deps -r locks/sam.txt || { rm -rf .venv-sam; \
+		echo "could not install the packages of locks/sam.txt: is a package registry reachable, and the disk not full?" >&2; exit 1; }
+	@touch $@
+
+# Processor of the functions: arm64 or x86_64.
+ARCH ?= arm64
+validate build: export SAM_CLI_TELEMETRY := 0
+# Neither speaks to AWS, yet SAM wants a region.
+validate build: export AWS_DEFAULT_REGION ?= us-east-1
+
+validate: .venv-sam/installed
+	@.venv-sam/bin/sam validate
+
+build: .venv-sam/installed layers
+	@.venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
