@@ -1,0 +1,1 @@
+"""The function that counts for one model."""

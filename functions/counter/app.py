@@ -1,0 +1,68 @@
+"""One route: from a request's bytes to the number, with what the edge needs for the request's record."""
+
+import json
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from fastapi import FastAPI, Request, Response
+
+from tokencount.adapters.answers import answer_to, error_body, error_headers
+from tokencount.adapters.faults import describe
+from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER, NODE_TOKEN_HEADER
+from tokencount.adapters.node_tokens import NodeTokens
+from tokencount.adapters.validation import validate
+from tokencount.domain.counting import Count, Counter
+from tokencount.domain.errors import CountError, Internal
+from tokencount.domain.strict_json import loads
+from tokencount.domain.timing import Phases, server_timing
+
+
+def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
+    """The counter of one model, for callers with a node token."""
+    app = FastAPI(openapi_url=None)
+
+    @app.post(COUNT_PATH)
+    async def count_tokens(request: Request) -> Response:
+        request_id = request.headers.get("x-request-id", "")
+        logger.append_keys(request_id=request_id, model=counter.model.id)
+        phases = Phases()
+        try:
+            tokens.verify(request.headers.get(NODE_TOKEN_HEADER, ""), request_id)
+            with phases.phase("parse"):
+                body = validate(loads(await request.body()))
+            answer = _success(counter, counter.count(body, phases.phase))
+        except CountError as error:
+            answer = _failure(counter, error, request_id)
+        except Exception as error:
+            logger.error("the count failed", extra={"fault": describe(error)})
+            answer = _failure(counter, Internal(f"internal error (request {request_id})"), request_id)
+        answer.headers["Server-Timing"] = server_timing(phases.durations)
+        logger.info("counted", extra={"status": answer.status_code, "timing": phases.durations})
+        return answer
+
+    return app
+
+
+def _success(counter: Counter, count: Count) -> Response:
+    images = {
+        "count": len(count.images),
+        "bytes": sum(image.bytes for image in count.images),
+        "remote_bytes": 0,
+        "pixels": count.pixels,
+    }
+    return _answer(counter, 200, {"input_tokens": count.input_tokens}, {"route": "function", "images": images})
+
+
+def _failure(counter: Counter, error: CountError, request_id: str) -> Response:
+    answer = answer_to(error)
+    details = {"error": {"type": answer.type, "code": answer.code, "param": error.param}}
+    response = _answer(counter, answer.status, error_body(error, request_id, infer=True), details)
+    response.headers.update(error_headers(error))
+    return response
+
+
+def _answer(counter: Counter, status: int, body: dict[str, Any], details: dict[str, Any]) -> Response:
+    details["tokenizer_revision"] = counter.model.tokenizer_revision
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    headers = {"content-type": "application/json", DETAILS_HEADER: json.dumps(details)}
+    return Response(content.encode(), status, headers)

@@ -1,0 +1,33 @@
+"""The counter function: everything is loaded at import, so that a snapshot holds it loaded."""
+
+import os
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from mangum import Mangum
+
+from counter.app import create_app
+from tokencount.adapters.model_files import load_counter
+from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
+from tokencount.adapters.settings import CounterSettings
+
+
+def build(settings: CounterSettings) -> Mangum:
+    """The handler of one model's counter.
+
+    Raises:
+        BrokenLayer: a file of the model's layer is missing or not the one it was built with.
+    """
+
+    def read_keys() -> NodeKeys:
+        # Not at import: boto3 would be half of a cold start, and is needed only after a rotation of the keys.
+        from tokencount.adapters.secrets import read_secret  # noqa: PLC0415
+
+        return NodeKeys.parse(read_secret(settings.node_token_secret))
+
+    tokens = NodeTokens(NodeKeys.parse(settings.node_token_keys), read_keys)
+    app = create_app(load_counter(settings.model_dir), tokens, Logger())
+    return Mangum(app, lifespan="off")
+
+
+handler: Any = build(CounterSettings.from_env(os.environ))

@@ -1,0 +1,1 @@
+"""The function behind API Gateway: credentials, routing and the request log."""

@@ -1,0 +1,44 @@
+"""The edge function."""
+
+import os
+import time
+
+import boto3
+from aws_lambda_powertools import Logger
+from botocore.config import Config
+
+from edge.app import Edge
+from edge.models import Models
+from tokencount.adapters.credentials import CachedCredentials, CredentialStore
+from tokencount.adapters.node_tokens import NodeKeys, NodeTokens, utc_now
+from tokencount.adapters.nodes import LambdaNodes
+from tokencount.adapters.request_log import DynamoRequestLog
+from tokencount.adapters.secrets import read_secret
+from tokencount.adapters.settings import EdgeSettings
+
+# Below the edge's own 28 seconds and above the counter's 26; a second attempt would count twice.
+_INVOKE = Config(read_timeout=27, connect_timeout=2, retries={"total_max_attempts": 1})
+# A table that does not answer in time is not waited for: the request goes on without it.
+_DYNAMODB = Config(read_timeout=2, connect_timeout=1, retries={"total_max_attempts": 3, "mode": "standard"})
+
+
+def build(settings: EdgeSettings) -> Edge:
+    """The edge of a deployment."""
+
+    def read_keys() -> NodeKeys:
+        return NodeKeys.parse(read_secret(settings.node_token_secret))
+
+    dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
+    tokens = NodeTokens(read_keys(), read_keys)
+    return Edge(
+        credentials=CachedCredentials(CredentialStore(dynamodb, settings.credentials_table), time.monotonic),
+        models=Models.read(),
+        nodes=LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now),
+        log=DynamoRequestLog(dynamodb, settings.requests_table),
+        record_days=settings.record_days,
+        logger=Logger(),
+        now=utc_now,
+    )
+
+
+handler = build(EdgeSettings.from_env(os.environ))

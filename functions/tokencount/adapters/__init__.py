@@ -1,0 +1,1 @@
+"""Where the domain meets libraries, files and AWS; their exceptions end here."""

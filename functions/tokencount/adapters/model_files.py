@@ -1,0 +1,49 @@
+"""Loads a model's layer: its data, its template and its tokenizer, each checked against its digest."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from tokencount.adapters.chat_template import JinjaChatTemplate
+from tokencount.adapters.image_headers import read_base64_image
+from tokencount.adapters.tokenizer import HuggingFaceTokenizer
+from tokencount.domain.counting import Counter
+from tokencount.domain.model import ModelSpec
+
+
+class BrokenLayer(Exception):
+    """A file of the layer is missing or is not the one it was built with; nothing may be counted with it."""
+
+
+def load_counter(folder: Path) -> Counter:
+    """The counter of the model whose layer is at `folder`.
+
+    Raises:
+        BrokenLayer: names the file.
+    """
+    spec = load_spec(folder)
+    for name, digest in spec.digests.items():
+        if hashlib.sha256(_read(folder / name)).hexdigest() != digest:
+            raise BrokenLayer(f"{folder / name} is not the file the layer of {spec.id} was built with")
+    template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
+    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_base64_image)
+
+
+def load_spec(folder: Path) -> ModelSpec:
+    """The model's data, from `model.json`.
+
+    Raises:
+        BrokenLayer: it is missing or unreadable.
+    """
+    path = folder / "model.json"
+    try:
+        return ModelSpec.from_dict(json.loads(_read(path)))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BrokenLayer(f"{path} is not a model's data: {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BrokenLayer(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,90 @@
+"""Invokes a model's counter function and reads its answer."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
+from tokencount.adapters.node_tokens import NodeTokens
+from tokencount.domain.errors import NodeUnavailable, PayloadTooLarge
+from tokencount.domain.ports import Caller, NodeAnswer
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+# Lambda's own bound on the payload of a synchronous invocation.
+MAX_EVENT_BYTES = 6_291_456
+RETRY_SECONDS = 5
+
+
+class LambdaNodes:
+    """Counters as Lambda functions.
+
+    Args:
+        client: a Lambda client that makes one attempt: a second one would count twice.
+        counters: the alias of the function that counts for a model, by the model's id.
+    """
+
+    def __init__(
+        self, client: "LambdaClient", counters: Mapping[str, str], tokens: NodeTokens, now: Callable[[], datetime]
+    ) -> None:
+        self._client = client
+        self._counters = counters
+        self._tokens = tokens
+        self._now = now
+
+    def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
+        """The counter's answer to a count request's body.
+
+        Raises:
+            PayloadTooLarge: the escaped event is larger than Lambda takes.
+            NodeUnavailable: no counter, or it crashed, ran out of time or refused the node token.
+        """
+        payload = json.dumps(self._event(body, caller), ensure_ascii=False, separators=(",", ":")).encode()
+        if len(payload) > MAX_EVENT_BYTES:
+            message = (
+                f"Request body is {len(payload)} bytes once escaped; this service accepts at most {MAX_EVENT_BYTES}"
+            )
+            raise PayloadTooLarge(message)
+        try:
+            reply = self._client.invoke(FunctionName=self._counters[model], Payload=payload)
+            answer = json.loads(reply["Payload"].read())
+        except (BotoCoreError, ClientError, KeyError, ValueError) as error:
+            raise _unavailable(model) from error
+        return _read(model, answer)
+
+    def _event(self, body: str, caller: Caller) -> dict[str, Any]:
+        """An API Gateway event of the parts a counter reads, so that it is never larger than the one received."""
+        headers = {
+            "content-type": "application/json",
+            "x-request-id": caller.request_id,
+            NODE_TOKEN_HEADER: self._tokens.sign(caller, self._now()),
+        }
+        return {
+            "resource": COUNT_PATH,
+            "path": COUNT_PATH,
+            "httpMethod": "POST",
+            "headers": headers,
+            "requestContext": {"resourcePath": COUNT_PATH, "httpMethod": "POST"},
+            "body": body,
+            "isBase64Encoded": False,
+        }
+
+
+def _read(model: str, answer: Any) -> NodeAnswer:
+    """The answer of a function that ran; a crash or a timeout comes as an object without a status."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("statusCode"), int):
+        raise _unavailable(model)
+    if answer["statusCode"] == 401:
+        # The counter does not accept the edge's token; the caller's own credential was good.
+        raise _unavailable(model)
+    headers = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
+    return NodeAnswer(answer["statusCode"], answer.get("body") or "", headers)
+
+
+def _unavailable(model: str) -> NodeUnavailable:
+    message = f"The node that serves {model} is unavailable; retry in {RETRY_SECONDS} seconds"
+    return NodeUnavailable(message, retry_after=RETRY_SECONDS)

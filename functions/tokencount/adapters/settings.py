@@ -1,0 +1,84 @@
+"""The environment, read once by a composition root; a variable that is missing or wrong is named."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+
+class BadSetting(Exception):
+    """A variable of the environment is missing or has a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSettings:
+    """What the edge function is told.
+
+    Args:
+        counters: the alias to invoke, by model id.
+        record_days: how long a request's record is kept.
+    """
+
+    credentials_table: str
+    requests_table: str
+    node_token_secret: str
+    counters: Mapping[str, str]
+    record_days: int
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Raises BadSetting, naming the variable."""
+        return cls(
+            credentials_table=_text(env, "CREDENTIALS_TABLE"),
+            requests_table=_text(env, "REQUESTS_TABLE"),
+            node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
+            counters=_mapping(env, "COUNTERS"),
+            record_days=_positive(env, "RECORD_DAYS"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSettings:
+    """What a counter function is told.
+
+    Args:
+        model_dir: where the model's layer is mounted.
+        node_token_secret: the secret to read again where a token names a key that `node_token_keys` lacks.
+    """
+
+    model_dir: Path
+    node_token_secret: str
+    node_token_keys: str
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Raises BadSetting, naming the variable."""
+        return cls(
+            model_dir=Path(_text(env, "MODEL_DIR")),
+            node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
+            node_token_keys=_text(env, "NODE_TOKEN_KEYS"),
+        )
+
+
+def _text(env: Mapping[str, str], name: str) -> str:
+    if not env.get(name):
+        raise BadSetting(f"the environment variable {name} must be set")
+    return env[name]
+
+
+def _positive(env: Mapping[str, str], name: str) -> int:
+    text = _text(env, name)
+    if not text.isdecimal() or int(text) < 1:
+        raise BadSetting(f"the environment variable {name} must be a whole number of at least 1, and is {text!r}")
+    return int(text)
+
+
+def _mapping(env: Mapping[str, str], name: str) -> Mapping[str, str]:
+    try:
+        value = json.loads(_text(env, name))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise BadSetting(f"the environment variable {name} must be a JSON object of strings")
+    return value

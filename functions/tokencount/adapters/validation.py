@@ -1,0 +1,105 @@
+"""Tells in our own words what the schema library found wrong with a body, and where."""
+
+import json
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tokencount.adapters.wire import CountTokensRequest
+from tokencount.domain.checks import check
+from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedParameter, quote
+
+_SERVED_TYPES = {"text", "image", "tool_result", "tool_use", "thinking", "redacted_thinking", "base64", "url"}
+_CUSTOM_TOOLS = "this node takes custom tools (name, description, input_schema)"
+_JSON_TYPES = {
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "string_or_array": "a string or an array",
+}
+
+
+def validate(body: Any) -> dict[str, Any]:
+    """The body itself, once it is known to be a Messages request that can be counted.
+
+    Raises:
+        InvalidRequest, UnsupportedParameter: the first fault in the schema's order, and how many more there are.
+    """
+    try:
+        CountTokensRequest.model_validate(body)
+    except ValidationError as error:
+        raise _explain(error.errors(include_url=False)[0], error.error_count() - 1) from None
+    check(body)
+    return dict(body)
+
+
+def _explain(fault: ErrorDetails, more: int) -> CountError:
+    path = [str(step) for step in fault["loc"] if not str(step).startswith("<")]
+    kind, message, path = _describe(fault, path)
+    if more:
+        message += f" (and {more} more {'fault' if more == 1 else 'faults'})"
+    return kind(message, param=".".join(path) or None)
+
+
+def _describe(fault: ErrorDetails, path: list[str]) -> tuple[type[CountError], str, list[str]]:
+    """The error's class, its message and its path; a variant that is not known is a fault of the key that names it."""
+    where, sent, context = ".".join(path) or "The body", fault["input"], fault.get("ctx", {})
+    match fault["type"]:
+        case "kind" if isinstance(sent, dict):
+            return _unknown_kind(sent, [*path, context["key"]], context["accepted"])
+        case "kind":
+            return InvalidRequest, f"{where} must be an object; {_shown(sent)} was sent", path
+        case "literal_error":
+            return _unlisted(sent, path, context["expected"])
+        case "missing":
+            return InvalidRequest, f"{where} is required", path
+        case "extra_forbidden":
+            return UnsupportedParameter, f"{quote(where)} is not a parameter of this request", path
+        case "string_too_short":
+            return InvalidRequest, f"{where} must not be empty", path
+        case "string_too_long":
+            return (
+                InvalidRequest,
+                f"{where} has {len(sent)} characters; at most {context['max_length']} are accepted",
+                path,
+            )
+        case "greater_than_equal":
+            return InvalidRequest, f"{where} must be at least {context['ge']}; {_shown(sent)} was sent", path
+        case "string_pattern_mismatch":
+            return InvalidRequest, f"{where} must match {context['pattern']}; {_shown(sent)} was sent", path
+        case name:
+            return (
+                InvalidRequest,
+                f"{where} must be {_JSON_TYPES.get(name, 'another value')}; {_shown(sent)} was sent",
+                path,
+            )
+
+
+def _unknown_kind(sent: dict[str, Any], path: list[str], accepted: str) -> tuple[type[CountError], str, list[str]]:
+    if path[-1] not in sent:
+        return InvalidRequest, f"{'.'.join(path)} is required: one of {accepted}", path
+    return _unlisted(sent[path[-1]], path, accepted)
+
+
+def _unlisted(sent: Any, path: list[str], accepted: str) -> tuple[type[CountError], str, list[str]]:
+    where, accepted = ".".join(path), accepted.replace("'", "").replace(" or ", ", ")
+    if path[0] == "tools" and isinstance(sent, str):
+        message = f"{quote(sent)} is a tool Anthropic defines or runs; {_CUSTOM_TOOLS}"
+        return UnsupportedParameter, message, path
+    if path[-1] == "type" and path[0] in {"messages", "system"} and isinstance(sent, str) and sent not in _SERVED_TYPES:
+        return UnsupportedParameter, f"{where}: {_shown(sent)} is not served; accepted here: {accepted}", path
+    return InvalidRequest, f"{where} must be one of {accepted}; {_shown(sent)} was sent", path
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return quote(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,295 @@
+"""The request schema of the published reference, closed at every depth but inside what a client may fill freely.
+
+Strings and arrays, and the kinds of blocks, are told apart by tags in angle brackets, so that a path into the body can
+be told from a path into the schema.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, FailFast, Field, Tag
+
+TOOL_NAME = r"^[A-Za-z0-9_-]{1,128}$"
+
+
+class _FirstFault(FailFast):
+    """A list is judged up to its first faulty item: two million faults would take a gigabyte to report."""
+
+    __hash__ = object.__hash__  # what stands in a union must be hashable
+
+
+_Item = TypeVar("_Item")
+Items = Annotated[list[_Item], _FirstFault()]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Variants(Discriminator):
+    """A discriminator with a context for our own message."""
+
+    __hash__ = object.__hash__
+
+
+def _by(key: str, kinds: Mapping[str, str]) -> Discriminator:
+    """Tells the variants of an object apart by the value of `key`.
+
+    Args:
+        kinds: the values accepted, each with the tag of its variant.
+    """
+
+    def tag(value: Any) -> str | None:
+        name = value.get(key) if isinstance(value, dict) else None
+        return kinds.get(name) if isinstance(name, str) else None
+
+    return _Variants(
+        tag,
+        custom_error_type="kind",
+        custom_error_message=key,
+        custom_error_context={"key": key, "accepted": ", ".join(kinds)},
+    )
+
+
+def _by_type(*names: str) -> Discriminator:
+    return _by("type", {name: f"<{name}>" for name in names})
+
+
+def _string_or_array(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "<string>"
+    return "<array>" if isinstance(value, list) else None
+
+
+_STRING_OR_ARRAY = Discriminator(
+    _string_or_array,
+    custom_error_type="string_or_array",
+    custom_error_message="string or array",
+)
+
+
+def _integral(value: Any) -> Any:
+    """JSON has one kind of number: 1024.0 is the integer 1024."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class CacheControl(_Open):
+    """Accepted and ignored."""
+
+    type: str = ""
+    ttl: str = ""
+
+
+class Citation(_Open):
+    """Accepted and ignored."""
+
+
+class TextBlock(_Closed):
+    """A piece of text."""
+
+    type: Literal["text"]
+    text: str
+    cache_control: CacheControl | None = None
+    citations: Items[Citation] | None = None
+
+
+class Base64Source(_Closed):
+    """An image in the request itself."""
+
+    type: Literal["base64"]
+    media_type: Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+    data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
+
+
+class UrlSource(_Closed):
+    """An image elsewhere."""
+
+    type: Literal["url"]
+    url: Annotated[str, Field(pattern="^https://")]
+
+
+Source = Annotated[
+    Annotated[Base64Source, Tag("<base64>")] | Annotated[UrlSource, Tag("<url>")],
+    _by_type("base64", "url"),
+]
+
+
+class ImageBlock(_Closed):
+    """An image."""
+
+    type: Literal["image"]
+    source: Source
+    cache_control: CacheControl | None = None
+
+
+ResultPart = Annotated[
+    Annotated[TextBlock, Tag("<text>")] | Annotated[ImageBlock, Tag("<image>")],
+    _by_type("text", "image"),
+]
+
+
+class ToolResultBlock(_Closed):
+    """What a tool answered."""
+
+    type: Literal["tool_result"]
+    tool_use_id: str
+    content: (
+        Annotated[
+            Annotated[str, Tag("<string>")] | Annotated[Items[ResultPart], Tag("<array>")],
+            _STRING_OR_ARRAY,
+        ]
+        | None
+    ) = None
+    is_error: bool | None = None
+    cache_control: CacheControl | None = None
+
+
+class ToolUseBlock(_Closed):
+    """A tool call of an earlier answer."""
+
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(min_length=1)]
+    name: str
+    input: dict[str, Any]
+    cache_control: CacheControl | None = None
+
+
+class ThinkingBlock(_Closed):
+    """Reasoning of an earlier answer."""
+
+    type: Literal["thinking"]
+    thinking: str
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(_Closed):
+    """Reasoning that cannot be read; left out of the prompt."""
+
+    type: Literal["redacted_thinking"]
+    data: str
+
+
+UserBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")]
+    | Annotated[ImageBlock, Tag("<image>")]
+    | Annotated[ToolResultBlock, Tag("<tool_result>")],
+    _by_type("text", "image", "tool_result"),
+]
+AssistantBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")]
+    | Annotated[ToolUseBlock, Tag("<tool_use>")]
+    | Annotated[ThinkingBlock, Tag("<thinking>")]
+    | Annotated[RedactedThinkingBlock, Tag("<redacted_thinking>")],
+    _by_type("text", "tool_use", "thinking", "redacted_thinking"),
+]
+
+
+class UserMessage(_Closed):
+    """A turn of the user, tool results among it."""
+
+    role: Literal["user"]
+    content: Annotated[Annotated[str, Tag("<string>")] | Annotated[Items[UserBlock], Tag("<array>")], _STRING_OR_ARRAY]
+
+
+class AssistantMessage(_Closed):
+    """An earlier answer; as the last message, the start of the answer."""
+
+    role: Literal["assistant"]
+    content: Annotated[
+        Annotated[str, Tag("<string>")] | Annotated[Items[AssistantBlock], Tag("<array>")], _STRING_OR_ARRAY
+    ]
+
+
+Message = Annotated[
+    Annotated[UserMessage, Tag("<user>")] | Annotated[AssistantMessage, Tag("<assistant>")],
+    _by("role", {"user": "<user>", "assistant": "<assistant>"}),
+]
+
+
+class Tool(_Closed):
+    """A custom tool."""
+
+    type: Literal["custom"] | None = None
+    name: Annotated[str, Field(pattern=TOOL_NAME)]
+    description: str | None = None
+    input_schema: dict[str, Any]
+    strict: bool | None = None
+    cache_control: CacheControl | None = None
+
+
+class FreeChoice(_Closed):
+    """The model decides, or must call some tool."""
+
+    type: Literal["auto", "any"]
+    disable_parallel_tool_use: bool | None = None
+
+
+class NamedChoice(_Closed):
+    """The model must call this tool."""
+
+    type: Literal["tool"]
+    name: str
+    disable_parallel_tool_use: bool | None = None
+
+
+class NoChoice(_Closed):
+    """The model may call no tool."""
+
+    type: Literal["none"]
+
+
+ToolChoice = Annotated[
+    Annotated[FreeChoice, Tag("<free>")] | Annotated[NamedChoice, Tag("<tool>")] | Annotated[NoChoice, Tag("<none>")],
+    _by("type", {"auto": "<free>", "any": "<free>", "tool": "<tool>", "none": "<none>"}),
+]
+Display = Literal["summarized", "omitted", "updates"] | None
+
+
+class EnabledThinking(_Closed):
+    """The model reasons first."""
+
+    type: Literal["enabled"]
+    budget_tokens: Annotated[int, BeforeValidator(_integral, json_schema_input_type=int), Field(ge=1024)]
+    display: Display = None
+
+
+class AdaptiveThinking(_Closed):
+    """The model decides how much it reasons first."""
+
+    type: Literal["adaptive"]
+    display: Display = None
+
+
+class DisabledThinking(_Closed):
+    """The model answers at once."""
+
+    type: Literal["disabled"]
+
+
+Thinking = Annotated[
+    Annotated[EnabledThinking, Tag("<enabled>")]
+    | Annotated[AdaptiveThinking, Tag("<adaptive>")]
+    | Annotated[DisabledThinking, Tag("<disabled>")],
+    _by_type("enabled", "adaptive", "disabled"),
+]
+
+
+class CountTokensRequest(_Closed):
+    """The input of a Messages request. Any other parameter is `400 unsupported_parameter`."""
+
+    model: Annotated[str, Field(min_length=1, max_length=256)]
+    messages: Items[Message]
+    system: (
+        Annotated[
+            Annotated[str, Tag("<string>")] | Annotated[Items[TextBlock], Tag("<array>")],
+            _STRING_OR_ARRAY,
+        ]
+        | None
+    ) = None
+    tools: Items[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None

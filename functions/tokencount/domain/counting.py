@@ -1,0 +1,129 @@
+"""The count itself: images are measured, the template is rendered, the text is encoded once."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tokencount.domain.chat import Chat, Image, images_of, to_chat
+from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest
+from tokencount.domain.images import ImageRule, ImageSize
+from tokencount.domain.model import ModelSpec
+
+Phase = Callable[[str], AbstractContextManager[None]]
+
+
+class ChatTemplate(Protocol):
+    """The model's own chat template."""
+
+    def render(self, chat: Chat) -> str:
+        """The prompt. Raises InvalidRequest where the template refuses the chat."""
+
+
+class Tokenizer(Protocol):
+    """The model's own tokenizer."""
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`, special tokens in it recognised and none added."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """What an image block turned out to hold: its bytes' number and its size in pixels."""
+
+    size: ImageSize
+    bytes: int
+
+
+class ImageReader(Protocol):
+    """Finds the size of an image without decoding its pixels."""
+
+    def __call__(self, image: Image) -> ImageFile:
+        """Raises InvalidRequest or UnsupportedImage, naming the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The answer, and what the request's record keeps of how it came about."""
+
+    input_tokens: int
+    images: list[ImageFile] = field(default_factory=list)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of all images together."""
+        return sum(image.size.width * image.size.height for image in self.images)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counts for one model."""
+
+    model: ModelSpec
+    template: ChatTemplate
+    tokenizer: Tokenizer
+    read_image: ImageReader
+
+    def count(self, request: dict[str, Any], phase: Phase) -> Count:
+        """The input tokens of a valid Messages request.
+
+        Args:
+            phase: a timer's context manager for each phase that runs (`image`, `render`, `encode`).
+
+        Raises:
+            InvalidRequest, UnsupportedImage: the template or an image refuses the request.
+            ContextLengthExceeded: the message carries the exact count.
+        """
+        files: list[ImageFile] = []
+        soft_tokens = 0
+        if images := images_of(request):
+            with phase("image"):
+                files, soft_tokens = self._measure(images)
+        with phase("render"):
+            text = self.template.render(to_chat(request, self.model.template))
+            if images:
+                text = self._expand(text, request, len(images))
+        with phase("encode"):
+            tokens = self.tokenizer.count(text) + soft_tokens - len(images)
+        if tokens > self.model.context_length:
+            message = f"The prompt has {tokens} tokens; {self.model.id} takes at most {self.model.context_length}"
+            raise ContextLengthExceeded(message)
+        return Count(tokens, files)
+
+    def _rule(self, images: list[Image]) -> ImageRule:
+        if self.model.image is None:
+            message = f"{self.model.id} takes text only; an image block was sent"
+            raise InvalidRequest(message, param=images[0].param)
+        return self.model.image
+
+    def _measure(self, images: list[Image]) -> tuple[list[ImageFile], int]:
+        rule = self._rule(images)
+        files = [self.read_image(image) for image in images]
+        tokens = sum(rule.tokens_of(file.size, image.param) for file, image in zip(files, images, strict=True))
+        return files, tokens
+
+    def _expand(self, text: str, request: dict[str, Any], images: int) -> str:
+        rule = self.model.image
+        assert rule is not None, "images were measured by it"
+        if text.count(rule.placeholder) != images:
+            message = (
+                f"Text that holds {rule.placeholder} cannot be sent together with images: it stands for one of them"
+            )
+            raise InvalidRequest(message, param=next(_paths_of(request, rule.placeholder), None))
+        return text.replace(rule.placeholder, rule.expansion)
+
+
+def _paths_of(value: Any, text: str, path: str = "") -> Iterator[str]:
+    if isinstance(value, str) and text in value:
+        yield path
+    for key, item in _items(value):
+        if key == "source" or (isinstance(value, dict) and text in key):
+            continue
+        yield from _paths_of(item, text, f"{path}.{key}" if path else key)
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from ((str(index), item) for index, item in enumerate(value))

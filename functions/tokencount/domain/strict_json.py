@@ -1,0 +1,109 @@
+"""Reads a JSON body without forgiving anything: what a lenient reader would drop or bend is refused by name.
+
+The standard library's reader is the base, since its numbers and strings are what the chat templates render.
+"""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from tokencount.domain.errors import InvalidRequest, quote
+
+MAX_DEPTH = 128
+MAX_INTEGER_DIGITS = 4300
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def loads(body: bytes) -> Any:
+    """The value of a JSON document in UTF-8.
+
+    Raises:
+        InvalidRequest: not UTF-8, not JSON, a key twice in one object, NaN or Infinity, a number out of range (1e400,
+            an integer of over 4,300 digits), a lone surrogate, or nesting deeper than 128.
+    """
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"The body is not UTF-8 text (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(f"The body is not valid JSON: see line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    _check_depth(value)
+    if _SURROGATE_ESCAPE.search(body):
+        _check_surrogates(value)
+    return value
+
+
+def depth(value: Any) -> int:
+    """How many levels of arrays and objects `value` has: a scalar none, `{"a": [1]}` two."""
+    levels = 0
+    layer = [value]
+    while containers := [item for item in layer if isinstance(item, dict | list)]:
+        levels += 1
+        layer = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+    return levels
+
+
+def _check_depth(value: Any) -> None:
+    if depth(value) > MAX_DEPTH:
+        raise _too_deep()
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest(f"The body is nested too deep; at most {MAX_DEPTH} levels of arrays and objects are accepted")
+
+
+def _check_surrogates(value: Any) -> None:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            try:
+                item.encode()
+            except UnicodeEncodeError as error:
+                escape = f"\\u{ord(item[error.start]):04x}"
+                raise InvalidRequest(
+                    f"The body holds {escape}, half of a surrogate pair, which is no character"
+                ) from error
+        elif isinstance(item, dict):
+            pending.extend(item.keys())
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise InvalidRequest(f"The body has an object with the key {_printable(key)!r} twice")
+            seen.add(key)
+    return result
+
+
+def _printable(key: str) -> str:
+    return quote(key.encode("utf-8", "replace").decode())
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise InvalidRequest(f"The number {quote(text)} in the body is out of range")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text.lstrip("-")) > MAX_INTEGER_DIGITS:
+        raise InvalidRequest(f"An integer in the body has more than {MAX_INTEGER_DIGITS:,} digits")
+    return int(text)
+
+
+def _constant(text: str) -> NoReturn:
+    raise InvalidRequest(f"{text} in the body is not JSON; numbers must be finite")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant)
