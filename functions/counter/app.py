@@ -10,7 +10,7 @@ from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeTokens
-from tokencount.adapters.validation import validate
+from tokencount.adapters.validation import schema_path, validate
 from tokencount.domain.counting import Count, Counter
 from tokencount.domain.errors import CountError, Internal
 from tokencount.domain.strict_json import loads
@@ -55,7 +55,7 @@ def _success(counter: Counter, count: Count) -> Response:
 
 def _failure(counter: Counter, error: CountError, request_id: str) -> Response:
     answer = answer_to(error)
-    details = {"error": {"type": answer.type, "code": answer.code, "param": error.param}}
+    details = {"error": {"type": answer.type, "code": answer.code, "param": schema_path(error.param)}}
     response = _answer(counter, answer.status, error_body(error, request_id, infer=True), details)
     response.headers.update(error_headers(error))
     return response

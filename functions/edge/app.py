@@ -15,11 +15,11 @@ from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER
 from tokencount.adapters.request_log import RecordNotKept
+from tokencount.domain.checks import model_id
 from tokencount.domain.credentials import INFER_RUN, Credential
 from tokencount.domain.errors import (
     CountError,
     Internal,
-    InvalidRequest,
     NotFound,
     PayloadTooLarge,
     Unauthorized,
@@ -31,8 +31,6 @@ from tokencount.domain.ports import Caller, Credentials, Nodes, RequestLog
 from tokencount.domain.records import ImageTotals, RequestRecord
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases, read_server_timing, server_timing
-
-MODEL_ID_MAX = 256
 
 
 @dataclass(slots=True)
@@ -129,7 +127,7 @@ class Edge:
     def _count(self, exchange: Exchange, credential: Credential) -> EdgeAnswer:
         credential.require_scope(INFER_RUN)
         body = self._read_body(exchange)
-        model = self._model_of(loads(body))
+        model = self._models.get(model_id(loads(body)))
         _require_size(body, model["max_request_bytes"], model["id"])
         record = exchange.record
         assert record is not None, "made with the credential"
@@ -151,17 +149,6 @@ class Edge:
         body = exchange.request.body
         _require_size(body, self._models.max_request_bytes, "this service")
         return body
-
-    def _model_of(self, body: Any) -> Mapping[str, Any]:
-        if not isinstance(body, dict):
-            raise InvalidRequest("The body must be a JSON object")
-        model = body.get("model")
-        if not isinstance(model, str) or not 1 <= len(model) <= MODEL_ID_MAX:
-            sent = "nothing" if "model" not in body else quote(model)
-            raise InvalidRequest(
-                f"model must be a string of 1 to {MODEL_ID_MAX} characters; {sent} was sent", param="model"
-            )
-        return self._models.get(model)
 
     def _list_models(self, _exchange: Exchange, credential: Credential) -> EdgeAnswer:
         credential.require_scope(INFER_RUN)

@@ -52,10 +52,11 @@ def answer_to(error: errors.CountError) -> Answer:
     return STATUS[type(error)]
 
 
-def error_body(error: errors.CountError, request_id: str, *, infer: bool) -> dict[str, Any]:
+def error_body(error: errors.CountError, request_id: str | None = None, *, infer: bool) -> dict[str, Any]:
     """The JSON body of an error.
 
     Args:
+        request_id: None on the command line, where there is none.
         infer: the request was for an infer route, whose errors have the Anthropic shape but for the few raised before.
     """
     answer = answer_to(error)
@@ -63,12 +64,8 @@ def error_body(error: errors.CountError, request_id: str, *, infer: bool) -> dic
         kind = _OPENAI_TYPES.get(answer.type, answer.type)
         return {"error": {"message": error.message, "type": kind, "param": error.param, "code": answer.code}}
     detail = {"code": answer.code} | ({"param": error.param} if error.param else {})
-    return {
-        "type": "error",
-        "error": {"type": answer.type, "message": error.message},
-        "request_id": request_id,
-        "b3os": detail,
-    }
+    head = {"type": "error", "error": {"type": answer.type, "message": error.message}}
+    return head | ({"request_id": request_id} if request_id else {}) | {"b3os": detail}
 
 
 def error_headers(error: errors.CountError) -> dict[str, str]:

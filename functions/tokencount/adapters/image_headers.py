@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from tokencount.domain.chat import Image
 from tokencount.domain.counting import ImageFile
-from tokencount.domain.errors import InvalidRequest, UnsupportedImage, quote
+from tokencount.domain.errors import InvalidRequest, UnsupportedImage, UnsupportedParameter, quote
 from tokencount.domain.images import ImageSize
 
 # Sizes are judged by the model's rule, and nothing is decoded: Pillow's own bound would refuse what costs nothing.
@@ -17,13 +17,17 @@ Pillow.MAX_IMAGE_PIXELS = None
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
-def read_base64_image(image: Image) -> ImageFile:
-    """The size of a base64 image block.
+def read_image(image: Image) -> ImageFile:
+    """The size of an image block.
 
     Raises:
+        UnsupportedParameter: the image is not in the request itself.
         InvalidRequest: the data is no base64, or the file's header is broken.
         UnsupportedImage: the bytes are of no accepted type, or not of the declared one.
     """
+    if image.source["type"] != "base64":
+        message = "Images by url are not fetched by this version; send the image as base64"
+        raise UnsupportedParameter(message, param=f"{image.param}.source.type")
     data = _decode(image.source["data"], f"{image.param}.source.data")
     declared, found = image.source["media_type"], _media_type(data)
     param = f"{image.param}.source"

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
-from tokencount.adapters.image_headers import read_base64_image
+from tokencount.adapters.image_headers import read_image
 from tokencount.adapters.tokenizer import HuggingFaceTokenizer
 from tokencount.domain.counting import Counter
 from tokencount.domain.model import ModelSpec
@@ -26,7 +26,7 @@ def load_counter(folder: Path) -> Counter:
         if hashlib.sha256(_read(folder / name)).hexdigest() != digest:
             raise BrokenLayer(f"{folder / name} is not the file the layer of {spec.id} was built with")
     template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
-    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_base64_image)
+    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_image)
 
 
 def load_spec(folder: Path) -> ModelSpec:

@@ -6,11 +6,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tokencount.adapters.wire import CountTokensRequest
+from tokencount.adapters.wire import SCHEMA_NAMES, CountTokensRequest
 from tokencount.domain.checks import check
 from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedParameter, quote
 
 _SERVED_TYPES = {"text", "image", "tool_result", "tool_use", "thinking", "redacted_thinking", "base64", "url"}
+_ARRAYS = {"messages", "content", "system", "tools"}
+# Below these a client's own keys begin.
+_FREE = (["input"], ["input_schema"], ["cache_control"], ["citations"])
 _CUSTOM_TOOLS = "this node takes custom tools (name, description, input_schema)"
 _JSON_TYPES = {
     "string_type": "a string",
@@ -39,8 +42,19 @@ def validate(body: Any) -> dict[str, Any]:
     return dict(body)
 
 
+def schema_path(param: str | None) -> str | None:
+    """As much of a path as is the schema's own, for records and logs: an unknown key becomes its parent's path."""
+    kept: list[str] = []
+    for step in (param or "").split("."):
+        is_index = step.isdecimal() and kept and kept[-1] in _ARRAYS
+        if kept[-1:] in _FREE or not (is_index or step in SCHEMA_NAMES):
+            break
+        kept.append(step)
+    return ".".join(kept) or None
+
+
 def _explain(fault: ErrorDetails, more: int) -> CountError:
-    path = [str(step) for step in fault["loc"] if not str(step).startswith("<")]
+    path = [quote(str(step)) for step in fault["loc"] if not str(step).startswith("<")]
     kind, message, path = _describe(fault, path)
     if more:
         message += f" (and {more} more {'fault' if more == 1 else 'faults'})"

@@ -293,3 +293,6 @@ class CountTokensRequest(_Closed):
     tools: Items[Tool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
+
+
+SCHEMA_NAMES = frozenset(name for model in _Closed.__subclasses__() for name in model.model_fields)

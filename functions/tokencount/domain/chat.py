@@ -21,7 +21,7 @@ class Chat:
     Args:
         messages: chat messages in the Hugging Face form.
         tools: function definitions, or None.
-        options: further template keywords.
+        options: further template keywords, special tokens among them.
         continues: the last message is the start of the answer, which the model goes on writing.
     """
 
@@ -51,7 +51,7 @@ def to_chat(request: dict[str, Any], rules: TemplateRules) -> Chat:
     return Chat(
         messages=messages,
         tools=[_tool(tool, rules) for tool in request.get("tools") or ()] or None,
-        options=dict(rules.thinking) if thinking.get("type") in {"enabled", "adaptive"} else {},
+        options={**rules.special_tokens, **(rules.thinking if thinking.get("type") in {"enabled", "adaptive"} else {})},
         continues=_continues(request["messages"][-1]),
     )
 

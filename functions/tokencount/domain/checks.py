@@ -6,6 +6,7 @@ from typing import Any
 from tokencount.domain.errors import InvalidRequest, quote
 from tokencount.domain.strict_json import depth
 
+MAX_MODEL_ID = 256
 MAX_SCHEMA_BYTES = 65_536
 MAX_SCHEMA_DEPTH = 32
 
@@ -19,6 +20,23 @@ def check(request: dict[str, Any]) -> None:
     for index, tool in enumerate(tools):
         _check_schema(tool["input_schema"], f"tools.{index}.input_schema")
     _check_choice(request.get("tool_choice") or {}, [tool["name"] for tool in tools])
+
+
+def model_id(body: Any) -> str:
+    """The model that a body of JSON names, before anything else of it is judged.
+
+    Raises:
+        InvalidRequest: it names none.
+    """
+    if not isinstance(body, dict):
+        raise InvalidRequest("The body must be a JSON object")
+    model = body.get("model")
+    if not isinstance(model, str) or not 1 <= len(model) <= MAX_MODEL_ID:
+        sent = quote(model) if "model" in body else "nothing"
+        raise InvalidRequest(
+            f"model must be a string of 1 to {MAX_MODEL_ID} characters; {sent} was sent", param="model"
+        )
+    return model
 
 
 def _check_names(names: list[str]) -> None:

@@ -51,9 +51,7 @@ class ImageRule:
         if self.rule == "fixed":
             return self.tokens
         if max(size.width, size.height) / min(size.width, size.height) > self.max_ratio:
-            message = (
-                f"The image is {size.width}x{size.height} pixels; the sides may differ {self.max_ratio}-fold"
-            )
+            message = f"The image is {size.width}x{size.height} pixels; the sides may differ {self.max_ratio}-fold"
             raise InvalidRequest(message, param=param)
         return self._smart_resize_tokens(size)
 

@@ -1,7 +1,7 @@
 """A model is data: what its manifest says, read once from the layer's `model.json`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tokencount.domain.images import ImageRule
@@ -16,12 +16,14 @@ class TemplateRules:
         reasoning_key: the message key under which it reads earlier reasoning.
         thinking: template keywords to pass where the request turns thinking on; empty where there is no such switch.
         missing_description: what a tool without a description gets; None leaves the key out.
+        special_tokens: what the template names as `bos_token` and the like.
     """
 
     content: Literal["parts", "strings"]
     reasoning_key: str
     thinking: Mapping[str, Any]
     missing_description: str | None
+    special_tokens: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
