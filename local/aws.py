@@ -1,0 +1,83 @@
+"""What stands in for AWS: moto's server with the tables and the secret of template.yaml, and a first API key."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+
+from local.errors import StackError
+from local.template import PSEUDO, Template
+from tokencount.adapters.credentials import CredentialStore
+from tokencount.domain.credentials import INFER_RUN, Credential, new_secret
+from tokencount.domain.ids import new_id
+
+TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+
+
+@contextmanager
+def moto(log: Path) -> Iterator[str]:
+    """moto's server, empty; its URL."""
+    script = Path(__file__).with_name("moto_process.py")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            start_new_session=True,
+        )
+    with process:
+        try:
+            assert process.stdout
+            if not (url := process.stdout.readline().strip()):
+                raise StackError(f"the stand-in for AWS (moto) does not start: see {log}")
+            yield url
+        finally:
+            process.kill()
+
+
+def provision(template: Template, endpoint: str) -> str:
+    """Create the template's tables and secrets there, and an organization, project and API key; returns the key."""
+    session = boto3.Session("local", "local", region_name=PSEUDO["AWS::Region"])
+    direct = Config(proxies={})
+    database = session.client("dynamodb", endpoint_url=endpoint, config=direct)
+    for name, properties in template.resources("AWS::DynamoDB::Table"):
+        wanted = {key: properties[key] for key in TABLE_PROPERTIES if key in properties}
+        database.create_table(TableName=name, **template.resolve(wanted))
+        if ttl := properties.get("TimeToLiveSpecification"):
+            database.update_time_to_live(TableName=name, TimeToLiveSpecification=ttl)
+    vault = session.client("secretsmanager", endpoint_url=endpoint, config=direct)
+    for name, text in template.secrets.items():
+        vault.create_secret(Name=name, SecretString=text)
+    store = CredentialStore(database, "CredentialsTable")
+    return _first_key(store)
+
+
+def endpoint_variables(endpoint: str, invoke: str) -> dict[str, str]:
+    """Where boto3 in a function finds each service."""
+    services = {"DYNAMODB": endpoint, "SECRETS_MANAGER": endpoint, "SQS": endpoint, "LAMBDA": invoke}
+    return {f"AWS_ENDPOINT_URL_{service}": url for service, url in services.items()}
+
+
+def _first_key(store: CredentialStore) -> str:
+    secret = new_secret("sk")
+    store.put(
+        secret,
+        Credential(
+            id=new_id("key"),
+            kind="api_key",
+            organization="org_local",
+            project="prj_local",
+            scopes=[INFER_RUN],
+            name="local",
+            prefix=secret.prefix,
+            created_at=datetime.now(UTC),
+        ),
+    )
+    return secret.reveal()

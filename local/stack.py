@@ -1,0 +1,143 @@
+"""The local stack as one object: everything it starts ends with it.
+
+    with Stack() as stack:
+        requests.get(stack.url + "/v1/infer/models", headers={"authorization": f"Bearer {stack.api_key}"})
+        stack.invoke("EdgeFunction", event)
+
+It runs in a thread of its own, so that a test or a script can use it from plain code.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from anyio.from_thread import start_blocking_portal
+from starlette.types import ASGIApp
+
+from local import aws
+from local.errors import StackError
+from local.gateway import Gateway
+from local.lambda_api import lambda_api
+from local.pool import Pool
+from local.port import claim
+from local.process import Answer
+from local.template import Function, Template
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Stack:
+    """The service on loopback, as `template.yaml` describes it.
+
+    Args:
+        port: of the HTTP front; 0 takes a free one.
+        state: folder for `stack.json` and the functions' logs; one that is thrown away if not given.
+        root: folder of `template.yaml`.
+    """
+
+    url: str
+    api_key: str
+
+    def __init__(self, port: int = 0, *, state: Path | None = None, root: Path = ROOT) -> None:
+        self._port = port
+        self._state = state
+        self._root = root
+        self.template = Template(root / "template.yaml")
+        self.pools: dict[str, Pool] = {}
+        self._ready = False
+
+    def __enter__(self) -> Self:
+        with ExitStack() as ending:
+            front = ending.enter_context(claim(self._port))
+            self.url = "http://{}:{}".format(*front.getsockname())
+            self._state = self._state or Path(ending.enter_context(TemporaryDirectory()))
+            functions = [(function, self._model(function)) for function in self.template.functions.values()]
+            self._portal = ending.enter_context(start_blocking_portal())
+            ending.enter_context(self._portal.wrap_async_context_manager(self._running(front, functions, self._state)))
+            self._ending = ending.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.__exit__(kind, error, trace)
+
+    def invoke(self, function: str, event: object) -> Answer:
+        """Run a function on an event, as `sam local invoke` would."""
+        return self._portal.call(self.pools[function].invoke, json.dumps(event, ensure_ascii=False).encode())
+
+    def _model(self, function: Function) -> dict[str, str]:
+        """The variable that says where the model's layer is, for a function that has one."""
+        if "MODEL_DIR" not in function.environment:
+            return {}
+        [layer] = [folder.name for folder in function.layers if (folder / "manifest.toml").exists()]
+        built = self._root / ".build" / "layers" / layer / "model"
+        if not (built / "model.json").exists():
+            raise StackError(f"the layer {layer} is not built: run `make layers` first")
+        return {"MODEL_DIR": str(built)}
+
+    @asynccontextmanager
+    async def _running(
+        self, front: socket, functions: list[tuple[Function, dict[str, str]]], state: Path
+    ) -> AsyncIterator[None]:
+        logs = state / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke:
+            self.api_key = await asyncio.to_thread(aws.provision, self.template, endpoint)
+            endpoints = aws.endpoint_variables(endpoint, "http://{}:{}".format(*invoke.getsockname()))
+            for function, model in functions:
+                log = logs / f"{function.name}.log"
+                log.write_bytes(b"")
+                self.pools[function.name] = Pool(function, endpoints | model, log, self._tell)
+            async with _served(lambda_api(self.pools), invoke), _served(Gateway(self.template, self.pools), front):
+                try:
+                    await asyncio.gather(*(pool.warm() for pool in self.pools.values()))
+                    self._ready = True
+                    self._tell()
+                    yield
+                finally:
+                    self._ready = False
+                    for pool in self.pools.values():
+                        await pool.close()
+                    (state / "stack.json").unlink(missing_ok=True)
+
+    def _tell(self) -> None:
+        """Write stack.json, for scripts that want to know the URL, the key or a worker's process."""
+        if not self._ready or self._state is None:
+            return
+        workers = {name: pool.pids for name, pool in self.pools.items()}
+        text = json.dumps({"url": self.url, "api_key": self.api_key, "pid": os.getpid(), "workers": workers})
+        draft = self._state / f"stack.json.{os.getpid()}"
+        with open(draft, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(text)
+        draft.replace(self._state / "stack.json")
+
+
+@asynccontextmanager
+async def _served(app: ASGIApp, listener: socket) -> AsyncIterator[None]:
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving

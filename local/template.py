@@ -1,0 +1,159 @@
+"""Reads template.yaml, so that routes, tables, environment and limits stand in one place.
+
+It knows as much of CloudFormation as this template uses, and refuses the rest instead of guessing. Everything local has
+its logical id for a name: a table, a secret, a function or its alias.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.errors import StackError
+
+PSEUDO = {
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws",
+    "AWS::Region": "us-east-1",
+    "AWS::StackName": "tokencount",
+    "AWS::URLSuffix": "amazonaws.com",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function of the template, with its environment resolved. `timeout` in seconds, `memory` in MB."""
+
+    name: str
+    handler: str
+    code: Path
+    timeout: float
+    memory: int
+    alias: str | None
+    layers: tuple[Path, ...]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One event of type Api. The path may hold `{name}` and end in `{name+}`; the method may be ANY."""
+
+    path: str
+    method: str
+    function: str
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's short tags."""
+
+
+def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.ScalarNode)
+        value = loader.construct_scalar(node)
+        value = value.split(".", 1) if suffix == "GetAtt" else value
+    return {"Ref" if suffix == "Ref" else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _short_tag)
+
+
+class Template:
+    """template.yaml, read once."""
+
+    def __init__(self, path: Path) -> None:
+        self._root = path.parent
+        self._document: dict[str, Any] = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506  a SafeLoader
+
+    def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Logical id and properties of every resource of that type."""
+        for name, resource in self._document["Resources"].items():
+            if resource["Type"] == kind:
+                yield name, resource.get("Properties", {})
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """Every function by its logical id."""
+        return {name: self._function(name, own) for name, own in self.resources("AWS::Serverless::Function")}
+
+    @cached_property
+    def routes(self) -> list[Route]:
+        """Every route of the REST API."""
+        return [
+            Route(event["Properties"]["Path"], event["Properties"]["Method"].upper(), name)
+            for name, own in self.resources("AWS::Serverless::Function")
+            for event in own.get("Events", {}).values()
+            if event["Type"] == "Api"
+        ]
+
+    @cached_property
+    def api(self) -> dict[str, Any]:
+        """Properties of the REST API."""
+        return next(own for _, own in self.resources("AWS::Serverless::Api"))
+
+    @cached_property
+    def secrets(self) -> dict[str, str]:
+        """Text of every secret by its logical id, drawn anew for each start as its GenerateSecretString says."""
+        return {
+            name: _generate(own["GenerateSecretString"]) for name, own in self.resources("AWS::SecretsManager::Secret")
+        }
+
+    def resolve(self, value: Any) -> Any:
+        """The value with every intrinsic function and dynamic reference in it replaced."""
+        match value:
+            case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
+                return self._reference(name)
+            case {"Fn::Sub": str(text)}:
+                return self._dynamic(re.sub(r"\$\{([^!}][^}]*)\}", lambda found: self._reference(found[1]), text))
+            case dict() if any(key.startswith("Fn::") for key in value):
+                raise StackError(f"template.yaml uses {', '.join(value)}, which the local stack does not know")
+            case dict():
+                return {key: self.resolve(item) for key, item in value.items()}
+            case list():
+                return [self.resolve(item) for item in value]
+            case str():
+                return self._dynamic(value)
+        return value
+
+    def _reference(self, name: str) -> str:
+        if name in PSEUDO:
+            return PSEUDO[name]
+        if name in (parameters := self._document.get("Parameters", {})):
+            return str(parameters[name].get("Default", ""))
+        if (resource := name.partition(".")[0]) in self._document["Resources"]:
+            return resource
+        raise StackError(f"template.yaml refers to {name}, which it does not define")
+
+    def _dynamic(self, text: str) -> str:
+        pattern = r"\{\{resolve:secretsmanager:([^:}]+)(?::SecretString)?:*\}\}"
+        return re.sub(pattern, lambda found: self.secrets[found[1]], text)
+
+    def _function(self, name: str, own: dict[str, Any]) -> Function:
+        common = self._document.get("Globals", {}).get("Function", {})
+        merged = common | own
+        variables = [part.get("Environment", {}).get("Variables", {}) for part in (common, own)]
+        layers = [self._reference(layer["Ref"]) for part in (common, own) for layer in part.get("Layers", [])]
+        folders = dict(self.resources("AWS::Serverless::LayerVersion"))
+        return Function(
+            name=name,
+            handler=merged["Handler"],
+            code=self._root / merged["CodeUri"],
+            timeout=float(merged["Timeout"]),
+            memory=int(merged["MemorySize"]),
+            alias=merged.get("AutoPublishAlias"),
+            layers=tuple(self._root / folders[layer]["ContentUri"] for layer in layers),
+            environment={key: str(self.resolve(value)) for key, value in (variables[0] | variables[1]).items()},
+        )
+
+
+def _generate(rule: Mapping[str, Any]) -> str:
+    return json.dumps(json.loads(rule["SecretStringTemplate"]) | {rule["GenerateStringKey"]: secrets.token_hex(32)})

@@ -1,0 +1,147 @@
+"""The local stack over a small project: what stands in for AWS, and how the stack starts and ends."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from local.errors import StackError
+from local.pool import MAX_PAYLOAD
+from local.stack import ROOT, Stack
+from tests.support.local import TEMPLATE, ask, children, connect, runs, write_project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def stack(project: Path) -> Iterator[Stack]:
+    with Stack(root=project, state=project / ".local") as stack:
+        yield stack
+
+
+@pytest.fixture
+def client(stack: Stack) -> Iterator[http.client.HTTPConnection]:
+    with closing(connect(stack.url)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("Inner", "$LATEST"),
+        ("Inner:live", "1"),
+        ("arn:aws:lambda:us-east-1:123456789012:function:Inner", "$LATEST"),
+        ("arn:aws:lambda:us-east-1:123456789012:function:Inner:live", "1"),
+    ],
+)
+def test_a_function_calls_another_by_boto3(
+    client: http.client.HTTPConnection, project: Path, name: str, version: str
+) -> None:
+    answer = ask(client, {"invoke": {"FunctionName": name, "payload": '{"n": 1}'}})
+    assert (answer["version"], answer["error"]) == (version, None)
+    assert answer["payload"]["event"] == {"n": 1}
+    assert answer["payload"]["model"] == str(project / ".build/layers/model-a/model")
+
+
+def test_what_the_template_gives_a_function_is_an_alias_a_table_and_a_secret(
+    client: http.client.HTTPConnection,
+) -> None:
+    by_alias = ask(client, {"invoke": {"payload": "{}", "Qualifier": "live"}})
+    secret = json.loads(ask(client, {"aws": True})["secret"])
+    assert by_alias["version"] == "1"
+    assert secret == by_alias["payload"]["keys"]
+    assert secret["current"] == "first"
+    assert len(secret["first"]) == 64
+
+
+def test_a_failed_function_is_told_as_lambda_tells_it(client: http.client.HTTPConnection) -> None:
+    answer = ask(client, {"invoke": {"payload": '"raise"'}})
+    assert answer["error"] == "Unhandled"
+    assert answer["payload"]["errorType"] == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        ({"payload": "{}", "FunctionName": "Nobody"}, ("ResourceNotFoundException", 404)),
+        ({"payload": "{}", "Qualifier": "other"}, ("ResourceNotFoundException", 404)),
+        ({"payload": "", "size": MAX_PAYLOAD}, ("RequestEntityTooLargeException", 413)),
+    ],
+)
+def test_invoke_refuses_as_lambda_does(
+    client: http.client.HTTPConnection, arguments: dict[str, object], refusal: tuple[str, int]
+) -> None:
+    answer = ask(client, {"invoke": arguments})
+    assert (answer["refused"], answer["status"]) == refusal
+
+
+def test_stack_json_tells_scripts_what_they_need_and_nobody_else(stack: Stack, project: Path) -> None:
+    told = project / ".local" / "stack.json"
+    content = json.loads(told.read_text())
+    assert (content["url"], content["api_key"], content["pid"]) == (stack.url, stack.api_key, os.getpid())
+    assert told.stat().st_mode & 0o777 == 0o600
+    assert content["workers"].keys() == {"Front", "Inner"}
+    assert all(runs(pid) for pids in content["workers"].values() for pid in pids)
+
+
+def test_stack_json_follows_the_workers_that_come_and_go(stack: Stack, project: Path) -> None:
+    def inner() -> list[int]:
+        workers: dict[str, list[int]] = json.loads((project / ".local" / "stack.json").read_text())["workers"]
+        return workers["Inner"]
+
+    [before] = inner()
+    os.kill(before, signal.SIGKILL)
+    while not (answer := stack.invoke("Inner", {})).payload.startswith(b'{"event"'):
+        assert b"Runtime.ExitError" in answer.payload  # it was asked before it was gone
+    assert before not in inner()
+
+
+def test_a_layer_that_is_not_built_is_one_clear_sentence(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+    (tmp_path / "layers" / "model-a").mkdir(parents=True)
+    (tmp_path / "layers" / "model-a" / "manifest.toml").touch()
+    with (
+        pytest.raises(StackError, match=r"^the layer model-a is not built: run `make layers` first$"),
+        Stack(root=tmp_path),
+    ):
+        pass
+
+
+def test_a_taken_port_is_one_clear_sentence(stack: Stack, project: Path) -> None:
+    port = urlsplit(stack.url).port
+    assert port
+    with pytest.raises(StackError, match=rf"^port {port} is taken by another process"), Stack(port, root=project):
+        pass
+
+
+STANDALONE = """
+import sys
+from pathlib import Path
+from local.stack import Stack
+with Stack(root=Path(sys.argv[1])) as stack:
+    print("ready", flush=True)
+    stack.invoke("Inner", "sleep")
+"""
+
+
+def test_when_the_stack_dies_hard_its_processes_end_even_in_the_middle_of_their_work(project: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", STANDALONE, project], stdout=subprocess.PIPE, cwd=ROOT) as parent:
+        assert parent.stdout
+        assert parent.stdout.readline() == b"ready\n"
+        started = children(parent.pid)
+        parent.kill()
+    assert len(started) == 3  # a worker of each function, and moto
+    while any(runs(pid) for pid in started):
+        time.sleep(0.02)
