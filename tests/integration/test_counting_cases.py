@@ -38,7 +38,9 @@ def test_the_tool_preamble_appears_once_however_many_tools(qwen: Counter) -> Non
     none, a, b, both = with_tools(), with_tools("alpha"), with_tools("beta"), with_tools("alpha", "beta")
     assert count(qwen, request(user("hi"))) == none
     # Each tool brings its own line; what stands around the list comes once.
-    definition = '{"type": "function", "function": {"name": "beta", "parameters": {"type": "object", "properties": {}}}}'
+    definition = (
+        '{"type": "function", "function": {"name": "beta", "parameters": {"type": "object", "properties": {}}}}'
+    )
     assert both - a == qwen.tokenizer.count("\n" + definition)
     assert a - none > both - b
 

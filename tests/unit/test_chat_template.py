@@ -1,0 +1,96 @@
+"""A template is rendered as transformers does it, and what it cannot render is the client's error."""
+
+from datetime import datetime
+
+import pytest
+
+from tokencount.adapters.chat_template import JinjaChatTemplate
+from tokencount.domain.chat import Chat
+from tokencount.domain.errors import InvalidRequest
+
+CHATML = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"
+    "{% if add_generation_prompt %}<answer>{% endif %}"
+)
+
+
+def chat(*contents: object, continues: bool = False, **options: object) -> Chat:
+    roles = ["user", "assistant"] * len(contents)
+    messages = [{"role": role, "content": content} for role, content in zip(roles, contents, strict=False)]
+    return Chat(messages, None, options, continues)
+
+
+def render(source: str, *contents: object, continues: bool = False, **options: object) -> str:
+    return JinjaChatTemplate(source).render(chat(*contents, continues=continues, **options))
+
+
+def test_a_request_to_answer_ends_with_the_generation_prompt() -> None:
+    assert render(CHATML, "a", "b", "c") == "<user>a</><assistant>b</><user>c</><answer>"
+
+
+@pytest.mark.parametrize("start", ["b", "b  ", "b\n\n", "  b"])
+def test_the_start_of_an_answer_ends_the_prompt_with_its_own_spacing(start: str) -> None:
+    assert render(CHATML, "a", start, continues=True) == f"<user>a</><assistant>{start}"
+
+
+def test_a_template_that_trims_the_start_of_an_answer_ends_it_trimmed() -> None:
+    trimming = CHATML.replace("m.content", "m.content | trim")
+    assert render(trimming, "a", "b  ", continues=True) == "<user>a</><assistant>b"
+
+
+def test_a_template_that_drops_the_start_of_an_answer_is_refused() -> None:
+    dropping = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
+    with pytest.raises(InvalidRequest, match="leaves out the last message"):
+        render(dropping, "a", "b", continues=True)
+
+
+def test_of_parts_the_last_text_is_continued() -> None:
+    parts = (
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+        "{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endif %}{% endfor %}"
+    )
+    texts = [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]
+    assert render(parts, "a", texts, continues=True) == "a[b][c"
+
+
+def test_the_template_s_own_refusal_is_passed_on_in_its_words() -> None:
+    with pytest.raises(InvalidRequest, match="refuses the request: roles must alternate"):
+        render("{{ raise_exception('roles must alternate') }}", "a")
+
+
+@pytest.mark.parametrize("source", ["{{ messages[9].x.y }}", "{{ 1 / 0 }}", "{{ messages + 1 }}", "{{ 'a'.x.y }}"])
+def test_what_a_template_cannot_render_is_the_client_s_error(source: str) -> None:
+    with pytest.raises(InvalidRequest):
+        render(source, "a")
+
+
+def test_a_template_cannot_reach_the_interpreter() -> None:
+    with pytest.raises(InvalidRequest):
+        render("{{ messages.__class__.__mro__ }}", "a")
+
+
+def test_tojson_keeps_order_and_characters_and_separates_as_json_dumps() -> None:
+    value = {"z": "a<b & c's 你好", "a": [1, True, None]}
+    assert render("{{ v | tojson }}", "a", v=value) == '{"z": "a<b & c\'s 你好", "a": [1, true, null]}'
+    assert render("{{ v | tojson(indent=1) }}", "a", v={"a": 1}) == '{\n "a": 1\n}'
+
+
+def test_generation_marks_change_nothing() -> None:
+    assert render("a{% generation %}b{% endgeneration %}c{% for x in [1, 2] %}{% break %}{% endfor %}", "a") == "abc"
+
+
+def test_the_clock_of_a_template_comes_from_one_place() -> None:
+    source = "{{ strftime_now('%d %b %Y %H:%M') }}"
+    late = JinjaChatTemplate(source, now=lambda: datetime(2026, 7, 26, 23, 59))
+    assert late.render(chat("hi")) == "26 Jul 2026 23:59"
+
+
+def test_a_fixed_date_in_a_template_does_not_follow_the_clock() -> None:
+    source = "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}{% endif %}{{ date_string }}"
+    clocks = [datetime(2026, 1, 1, 23, 59), datetime(2026, 1, 2, 0, 1)]
+    rendered = [JinjaChatTemplate(source, now=iter([at]).__next__).render(chat("hi")) for at in clocks]
+    assert rendered == ["26 Jul 2024", "26 Jul 2024"]
+
+
+def test_special_tokens_reach_the_template_so_that_it_writes_its_one_bos() -> None:
+    assert render("{{ bos_token }}" + CHATML, "hi", bos_token="<bos>") == "<bos><user>hi</><answer>"
