@@ -25,6 +25,17 @@ PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --require-hashe
 	@$(VENV)/python $(PIP_INSTALL) -r locks/dev.txt
 	@touch $@
 
+# --- the service on this machine ------------------------------------------------------------------------------------------
+
+PORT ?= 8080
+run: port .venv/run layers
+	@$(VENV)/python -m local --port $(PORT)
+
+# Asked first: a taken port should not be found out after minutes of building.
+.PHONY: port
+port:
+	@[ -z "$(PYTHON)" ] || $(PYTHON) -m local.port $(PORT)
+
 # --- locks ----------------------------------------------------------------------------------------------------------------
 
 COMPILE = $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml

@@ -4,13 +4,14 @@ import asyncio
 import json
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from local.pool import PayloadTooLarge, Pool
+from local.pool import PayloadTooLarge
+from local.process import Answer
 from local.proxy import http_response, proxy_event, raw_path
 from local.routes import Router
 from local.template import Template
@@ -20,14 +21,21 @@ SECONDS = 29.0
 STATUS = {"MISSING_AUTHENTICATION_TOKEN": 403, "REQUEST_TOO_LARGE": 413, "DEFAULT_5XX": 502, "INTEGRATION_TIMEOUT": 504}
 
 
+class Runs(Protocol):
+    """A function that can be invoked."""
+
+    async def invoke(self, event: bytes) -> Answer:
+        """The answer to an event (JSON text)."""
+
+
 class Gateway:
     """An ASGI application that serves the template's REST API. `seconds` is how long it waits for a function."""
 
-    def __init__(self, template: Template, pools: Mapping[str, Pool], seconds: float = SECONDS) -> None:
+    def __init__(self, template: Template, functions: Mapping[str, Runs], seconds: float = SECONDS) -> None:
         self._router = Router(template.routes)
         self._stage = str(template.api["StageName"])
         self._own_answers: dict[str, Any] = template.api.get("GatewayResponses", {})
-        self._pools = pools
+        self._functions = functions
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +57,7 @@ class Gateway:
         event = proxy_event(request, body, route, parameters, self._stage)
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await self._pools[route.function].invoke(_compact(event))
+                answer = await self._functions[route.function].invoke(_compact(event))
             return http_response(answer.payload)
         except PayloadTooLarge:
             return self._own("REQUEST_TOO_LARGE")
