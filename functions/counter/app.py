@@ -24,7 +24,10 @@ def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
     @app.post(COUNT_PATH)
     async def count_tokens(request: Request) -> Response:
         request_id = request.headers.get("x-request-id", "")
-        logger.append_keys(request_id=request_id, model=counter.model.id)
+        with logger.append_context_keys(request_id=request_id, model=counter.model.id):
+            return await answer_to_request(request, request_id)
+
+    async def answer_to_request(request: Request, request_id: str) -> Response:
         phases = Phases()
         try:
             tokens.verify(request.headers.get(NODE_TOKEN_HEADER, ""), request_id)

@@ -96,16 +96,19 @@ class Edge:
     def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
         """API Gateway's answer to API Gateway's event; whatever happens, an answer in the contract's form."""
         exchange = Exchange(new_id("req"), EdgeRequest(event), Phases())
-        self._logger.append_keys(request_id=exchange.id)
+        with self._logger.append_context_keys(request_id=exchange.id):
+            answer = self._answer_or_error(exchange)
+            self._keep_record(exchange, answer)
+            return self._finish(exchange, answer)
+
+    def _answer_or_error(self, exchange: Exchange) -> EdgeAnswer:
         try:
-            answer = self._answer(exchange)
+            return self._answer(exchange)
         except CountError as error:
-            answer = self._failure(exchange, error)
+            return self._failure(exchange, error)
         except Exception as error:
             self._logger.error("the request failed", extra={"fault": describe(error)})
-            answer = self._failure(exchange, Internal(f"internal error (request {exchange.id})"))
-        self._keep_record(exchange, answer)
-        return self._finish(exchange, answer)
+            return self._failure(exchange, Internal(f"internal error (request {exchange.id})"))
 
     def _answer(self, exchange: Exchange) -> EdgeAnswer:
         request = exchange.request
@@ -185,7 +188,6 @@ class Edge:
         answer = answer_to(error)
         if exchange.record is not None:
             exchange.record.error = {"type": answer.type, "code": answer.code, "param": error.param}
-        self._logger.append_keys(code=answer.code)
         body = error_body(error, exchange.id, infer=exchange.is_infer)
         return _json(body, answer.status, error_headers(error))
 

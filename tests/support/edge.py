@@ -1,0 +1,112 @@
+"""An edge on doubles of three lines, and API Gateway events to send to it."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from edge.app import Edge
+from edge.models import Models
+from tests.support.logs import ReadableLogger
+from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
+from tokencount.domain.ports import Caller, NodeAnswer
+from tokencount.domain.records import RequestRecord
+
+NOW = datetime(2026, 7, 26, 12, tzinfo=UTC)
+KEY = new_secret("sk")
+MODEL = {
+    "id": "b3os/tiny",
+    "object": "model",
+    "context_length": 100,
+    "max_request_bytes": 1000,
+    "vision": False,
+    "tokenizer_revision": "0123456789abcdef",
+    "digests": {},
+}
+DETAILS = {"route": "function", "tokenizer_revision": "0123456789abcdef", "images": {"count": 1, "pixels": 4}}
+
+
+def credential(**rest: Any) -> Credential:
+    """An API key's holder."""
+    known: dict[str, Any] = {
+        "id": "key_1",
+        "kind": "api_key",
+        "organization": "org_1",
+        "project": "proj_1",
+        "scopes": [INFER_RUN],
+        "name": "test",
+        "prefix": KEY.prefix,
+        "created_at": NOW,
+    }
+    return Credential(**known | rest)
+
+
+class KnownCredentials(dict[str, Credential]):
+    """Credentials by the digest of their secret."""
+
+    def find(self, secret: Secret) -> Credential | None:
+        return self.get(secret.digest)
+
+
+class MemoryLog(dict[str, RequestRecord]):
+    """Records by their ids."""
+
+    def put(self, record: RequestRecord) -> None:
+        self[record.id] = record
+
+    def get(self, request_id: str) -> dict[str, Any] | None:  # type: ignore[override]
+        return self[request_id].to_dict() if request_id in self else None
+
+
+class OneNode:
+    """A counter that answers the same to all."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, Caller]] = []
+        headers = {"server-timing": "parse;dur=1.5, encode;dur=2.0", "x-b3os-details": json.dumps(DETAILS)}
+        self.answer = NodeAnswer(200, '{"input_tokens":27}', headers)
+
+    def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
+        self.asked.append((model, body, caller))
+        return self.answer
+
+
+class EdgeUnderTest:
+    """The real edge between doubles."""
+
+    def __init__(self) -> None:
+        self.credentials = KnownCredentials({KEY.digest: credential()})
+        self.log = MemoryLog()
+        self.node = OneNode()
+        self.logger = ReadableLogger()
+        big = MODEL | {"id": "b3os/big", "max_request_bytes": 5000}
+        self.edge = Edge(
+            credentials=self.credentials,
+            models=Models({"b3os/tiny": MODEL, "b3os/big": big}),
+            nodes=self.node,
+            log=self.log,
+            record_days=30,
+            logger=self.logger,
+            now=lambda: NOW,
+        )
+
+    def send(self, method: str, path: str, body: Any = None, **rest: Any) -> dict[str, Any]:
+        """The edge's answer to an event, its body parsed."""
+        answer = self.edge(event(method, path, body, **rest), None)
+        return answer | {"body": json.loads(answer["body"])}
+
+
+def event(method: str, path: str, body: Any = None, headers: Any = None, **rest: Any) -> dict[str, Any]:
+    """A REST proxy event of the catch-all route; `headers` replace the good ones."""
+    sent = {"Authorization": f"Bearer {KEY.reveal()}", "Content-Type": "application/json", "User-Agent": "test/1"}
+    plain: dict[str, Any] = {
+        "resource": "/{proxy+}",
+        "path": path,
+        "pathParameters": {"proxy": path.removeprefix("/")},
+        "httpMethod": method,
+        "headers": sent if headers is None else headers,
+        "multiValueHeaders": None,
+        "requestContext": {"stage": "live"},
+        "body": body if body is None or isinstance(body, str) else json.dumps(body),
+        "isBase64Encoded": False,
+    }
+    return plain | rest
