@@ -27,10 +27,9 @@ def main(arguments: list[str]) -> int:
     """The exit code: 0 where every request was counted, 1 where one was not, 2 where one could not be read."""
     parser = argparse.ArgumentParser(prog="python -m tokencount", description="Count the tokens of Messages requests.")
     parser.add_argument("requests", nargs="*", type=Path, metavar="REQUEST.json", help="default: JSON lines on stdin")
-    layers = Path(os.environ.get("TOKENCOUNT_LAYERS") or LAYERS)
-    counters = Counters(layers)
     failed = 0
     try:
+        counters = Counters(Path(os.environ.get("TOKENCOUNT_LAYERS") or LAYERS))
         for body in _bodies(parser.parse_args(arguments).requests):
             answer = counters.answer(body)
             failed += "error" in answer

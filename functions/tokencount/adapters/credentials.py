@@ -30,10 +30,10 @@ class CredentialStore:
 
     def put(self, secret: Secret, credential: Credential) -> None:
         """Keeps who holds `secret`, and not the secret."""
-        item: dict[str, Any] = {name: getattr(credential, name) for name in Credential.__slots__ if name != "id"}
+        item: dict[str, Any] = {name: getattr(credential, name) for name in Credential.__slots__}
         item |= {name: item[name] and item[name].isoformat() for name in _DATES}
-        key = {"id": _key(secret), "credential_id": credential.id}
-        self._client.put_item(TableName=self._table, Item=to_item(item | key))
+        item |= {"id": _key(secret), "credential_id": item["id"]}
+        self._client.put_item(TableName=self._table, Item=to_item(item))
 
     def find(self, secret: Secret) -> Credential | None:
         """Who holds `secret`, or None.
@@ -43,18 +43,16 @@ class CredentialStore:
         """
         key = _key(secret)
         try:
-            found = self._client.get_item(TableName=self._table, Key=to_item({"id": key}), ConsistentRead=True).get(
-                "Item"
-            )
+            reply = self._client.get_item(TableName=self._table, Key=to_item({"id": key}), ConsistentRead=True)
         except (BotoCoreError, ClientError) as error:
-            raise NodeUnavailable(
-                "Credentials cannot be checked right now; retry in a few seconds", retry_after=5
-            ) from error
-        item = from_item(found or {})
-        if not hmac.compare_digest(str(item.pop("id", "")), key):
+            message = "Credentials cannot be checked right now; retry in a few seconds"
+            raise NodeUnavailable(message, retry_after=5) from error
+        item = from_item(reply.get("Item", {}))
+        if not hmac.compare_digest(item.pop("id", ""), key):
             return None
-        dates = {name: datetime.fromisoformat(item[name]) if item.get(name) else None for name in _DATES}
-        return Credential(**{**item, **dates, "id": item.pop("credential_id")})
+        item["id"] = item.pop("credential_id")
+        dates = {name: datetime.fromisoformat(item[name]) for name in _DATES if name in item}
+        return Credential(**item | dates)
 
 
 class CachedCredentials:

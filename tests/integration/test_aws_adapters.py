@@ -1,0 +1,168 @@
+"""The adapters that speak to AWS, against moto: what they write they read back, and AWS's errors end in them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+from moto import mock_aws
+
+from tests.support.edge import NOW, credential
+from tokencount.adapters.credentials import CredentialStore
+from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
+from tokencount.adapters.nodes import MAX_EVENT_BYTES, LambdaNodes
+from tokencount.adapters.request_log import DynamoRequestLog, RecordNotKept
+from tokencount.adapters.secrets import read_secret
+from tokencount.domain.credentials import new_secret
+from tokencount.domain.errors import NodeUnavailable, PayloadTooLarge
+from tokencount.domain.ports import Caller
+from tokencount.domain.records import ImageTotals, RequestRecord
+
+CALLER = Caller("org", "proj", ("infer:run",), "req_1")
+
+
+@pytest.fixture(autouse=True)
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def dynamodb() -> Any:
+    client = boto3.client("dynamodb")
+    client.create_table(
+        TableName="t",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return client
+
+
+def record(**rest: Any) -> RequestRecord:
+    known: dict[str, Any] = {
+        "id": "req_1", "created_at": NOW.isoformat(), "method": "POST", "path": "/x", "organization": "o",
+        "project": "p", "credential": {"kind": "api_key", "id": "key_1"}, "request_bytes": 5, "user_agent": None,
+        "expires_at": 1,
+    }  # fmt: skip
+    return RequestRecord(**known | rest)
+
+
+@pytest.mark.parametrize("changes", [{}, {"expires_at": NOW + timedelta(days=1), "revoked_at": NOW}])
+def test_a_credential_is_found_by_its_secret_alone(changes: dict[str, Any], dynamodb: Any) -> None:
+    store, secret, stored = CredentialStore(dynamodb, "t"), new_secret("sk"), credential(**changes)
+    store.put(secret, stored)
+    found = store.find(secret)
+    assert found is not None
+    assert replace(found, scopes=list(found.scopes)) == stored
+    assert store.find(new_secret("sk")) is None
+
+
+def test_of_a_credential_nothing_that_opens_anything_is_stored(dynamodb: Any) -> None:
+    secret = new_secret("sk")
+    CredentialStore(dynamodb, "t").put(secret, credential())
+    (item,) = dynamodb.scan(TableName="t")["Items"]
+    assert secret.reveal() not in str(item)
+    assert secret.reveal().split("_")[2] not in str(item)
+
+
+def test_a_record_is_read_back_as_it_was_written(dynamodb: Any) -> None:
+    log = DynamoRequestLog(dynamodb, "t")
+    full = record(
+        status=200, input_tokens=27, route="function", images=ImageTotals(1, 2, 0, 4),
+        timing={"parse": 1.25, "total": 2.0}, error={"type": "t", "code": "c", "param": None}, model="m", tokenizer_revision="r", user_agent="ü",
+    )  # fmt: skip
+    for written in (full, record()):
+        log.put(written)
+        assert log.get("req_1") == written.to_dict()
+    assert log.get("req_2") is None
+
+
+def test_a_table_that_does_not_answer_is_told_in_the_domain_s_words() -> None:
+    missing = boto3.client("dynamodb")
+    with pytest.raises(NodeUnavailable) as refusal:
+        CredentialStore(missing, "none").find(new_secret("sk"))
+    assert refusal.value.retry_after == 5
+    with pytest.raises(NodeUnavailable):
+        DynamoRequestLog(missing, "none").get("req_1")
+    with pytest.raises(RecordNotKept):
+        DynamoRequestLog(missing, "none").put(record())
+
+
+def test_a_secret_is_read_by_its_name() -> None:
+    boto3.client("secretsmanager").create_secret(Name="keys", SecretString="text")
+    assert read_secret("keys") == "text"
+
+
+class Lambda:
+    """A Lambda client that answers with bytes, or raises."""
+
+    def __init__(self, reply: bytes | Exception) -> None:
+        self.reply = reply
+        self.sent = b""
+
+    def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        self.sent = Payload
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return {"Payload": BytesIO(self.reply)}
+
+
+def nodes(reply: bytes | Exception) -> tuple[LambdaNodes, Lambda]:
+    keys = NodeKeys("a", {"a": "k" * 64})
+    client = Lambda(reply)
+    tokens = NodeTokens(keys, lambda: keys)
+    return LambdaNodes(client, {"m": "counter:live"}, tokens, lambda: datetime.now(UTC)), client  # type: ignore[arg-type]
+
+
+def test_a_counter_s_answer_is_read_with_its_headers_in_lower_case() -> None:
+    sender, _ = nodes(b'{"statusCode": 200, "headers": {"Server-Timing": "a;dur=1"}, "body": "{}"}')
+    answer = sender.count("m", "{}", CALLER)
+    assert (answer.status, answer.body, answer.headers) == (200, "{}", {"server-timing": "a;dur=1"})
+
+
+def test_what_is_sent_on_is_not_larger_than_what_was_received() -> None:
+    sender, client = nodes(b'{"statusCode": 200, "body": "{}"}')
+    body = '{"text": "' + "你好😀" * 1000 + '"}'
+    sender.count("m", body, CALLER)
+    assert len(client.sent) < len(body.encode()) + 1500
+    assert "你好😀".encode() in client.sent
+
+
+def test_a_body_that_escaping_makes_larger_than_lambda_takes_is_413_and_not_sent() -> None:
+    sender, client = nodes(b"")
+    with pytest.raises(PayloadTooLarge, match=f"once escaped; this service accepts at most {MAX_EVENT_BYTES}"):
+        sender.count("m", '"' * (MAX_EVENT_BYTES // 2), CALLER)
+    assert not client.sent
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b'{"errorMessage": "Task timed out after 26.00 seconds"}',
+        b'{"errorType": "Runtime.ExitError", "errorMessage": "RequestId: x Error: Runtime exited"}',
+        b"null",
+        b"no json",
+        b'"2026-07-26T12:00:00Z Task timed out"',
+        b'{"statusCode": 401, "body": "{}"}',
+        ClientError({"Error": {"Code": "TooManyRequestsException"}}, "Invoke"),
+        EndpointConnectionError(endpoint_url="http://x"),
+        ReadTimeoutError(endpoint_url="http://x"),
+    ],
+)
+def test_a_counter_that_crashes_times_out_or_refuses_is_unavailable(reply: bytes | Exception) -> None:
+    sender, _ = nodes(reply)
+    with pytest.raises(NodeUnavailable, match="m is unavailable; retry in 5 seconds") as refusal:
+        sender.count("m", "{}", CALLER)
+    assert refusal.value.retry_after == 5
+
+
+def test_a_model_without_a_counter_is_unavailable() -> None:
+    sender, _ = nodes(b"")
+    with pytest.raises(NodeUnavailable):
+        sender.count("other", "{}", CALLER)

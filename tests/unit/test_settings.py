@@ -1,0 +1,41 @@
+"""A variable that is missing or wrong is named."""
+
+from pathlib import Path
+
+import pytest
+
+from tokencount.adapters.settings import BadSetting, CounterSettings, EdgeSettings
+
+EDGE = {
+    "CREDENTIALS_TABLE": "c",
+    "REQUESTS_TABLE": "r",
+    "NODE_TOKEN_SECRET": "s",
+    "COUNTERS": '{"m": "f:live"}',
+    "RECORD_DAYS": "30",
+}
+COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS": "k"}
+
+
+def test_good_environments_become_settings() -> None:
+    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "r", "s", {"m": "f:live"}, 30)
+    assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k")
+
+
+@pytest.mark.parametrize("name", EDGE)
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_missing_variable_of_the_edge_is_named(name: str, value: str | None) -> None:
+    env = {key: text for key, text in {**EDGE, name: value}.items() if text is not None}
+    with pytest.raises(BadSetting, match=name):
+        EdgeSettings.from_env(env)
+
+
+@pytest.mark.parametrize("name", COUNTER)
+def test_a_missing_variable_of_a_counter_is_named(name: str) -> None:
+    with pytest.raises(BadSetting, match=name):
+        CounterSettings.from_env(COUNTER | {name: ""})
+
+
+@pytest.mark.parametrize("change", [{"RECORD_DAYS": "0"}, {"RECORD_DAYS": "x"}, {"COUNTERS": "[]"}, {"COUNTERS": "{"}])
+def test_a_wrong_value_is_named(change: dict[str, str]) -> None:
+    with pytest.raises(BadSetting, match=next(iter(change))):
+        EdgeSettings.from_env(EDGE | change)
