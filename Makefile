@@ -36,6 +36,28 @@ run: port .venv/run layers
 port:
 	@[ -z "$(PYTHON)" ] || $(PYTHON) -m local.port $(PORT)
 
+# Each model's files, fetched, verified and put under .build/layers; `MODELS` names some of them.
+layers: .venv/run
+	@$(VENV)/python -m layers.build $(MODELS)
+
+# --- tests ----------------------------------------------------------------------------------------------------------------
+
+test: .venv/dev .venv-sam/installed layers
+	@$(VENV)/python -m pytest --numprocesses 2 --dist loadgroup --cov --cov-report term $(TESTS)
+
+check: .venv/dev
+	@$(VENV)/ruff check .
+	@$(VENV)/ruff format --check .
+	@$(VENV)/mypy
+	@$(VENV)/lint-imports
+
+format: .venv/dev
+	@$(VENV)/ruff check --fix .
+	@$(VENV)/ruff format .
+
+clean:
+	rm -rf .build .local .aws-sam .coverage
+
 # --- locks ----------------------------------------------------------------------------------------------------------------
 
 COMPILE = $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml

@@ -19,8 +19,15 @@ class Models:
 
     @classmethod
     def read(cls, path: Path = MODELS_FILE) -> "Models":
-        """The models of a `models.json`. Raises OSError or ValueError where it cannot be read."""
-        return cls(json.loads(path.read_bytes()))
+        """The models of a `models.json`.
+
+        Raises:
+            OSError, ValueError: it cannot be read, or names no model.
+        """
+        by_id = json.loads(path.read_bytes())
+        if not by_id:
+            raise ValueError(f"{path.name} names no model; `make layers` writes it")
+        return cls(by_id)
 
     def get(self, model: str) -> Mapping[str, Any]:
         """The model of that id.
@@ -36,4 +43,4 @@ class Models:
     @property
     def max_request_bytes(self) -> int:
         """What the most generous model takes."""
-        return max((int(model["max_request_bytes"]) for model in self.by_id.values()), default=0)
+        return max(int(model["max_request_bytes"]) for model in self.by_id.values())

@@ -75,7 +75,8 @@ def test_a_record_is_read_back_as_it_was_written(dynamodb: Any) -> None:
     log = DynamoRequestLog(dynamodb, "t")
     full = record(
         status=200, input_tokens=27, route="function", images=ImageTotals(1, 2, 0, 4),
-        timing={"parse": 1.25, "total": 2.0}, error={"type": "t", "code": "c", "param": None}, model="m", tokenizer_revision="r", user_agent="ü",
+        timing={"parse": 1.25, "total": 2.0},
+        error={"type": "t", "code": "c", "param": None}, model="m", tokenizer_revision="r", user_agent="ü",
     )  # fmt: skip
     for written in (full, record()):
         log.put(written)
