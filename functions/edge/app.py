@@ -1,6 +1,5 @@
-"""The routes of the edge: who may ask, which model counts, and the record of what came of it."""
+"""What happens to every request, whatever its route: an id, a credential, a record, an answer in the right form."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,171 +7,93 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from edge.models import Models
+from edge.exchange import Answer, Exchange, Route, json_answer
+from edge.infer import INFER_PREFIX
 from edge.request import EdgeRequest
 from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
-from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER
 from tokencount.adapters.request_log import RecordNotKept
-from tokencount.domain.checks import model_id
-from tokencount.domain.credentials import INFER_RUN, Credential
-from tokencount.domain.errors import (
-    CountError,
-    Internal,
-    NotFound,
-    PayloadTooLarge,
-    Unauthorized,
-    UnsupportedMediaType,
-    quote,
-)
+from tokencount.domain.credentials import Credential
+from tokencount.domain.errors import CountError, Internal, Unauthorized
 from tokencount.domain.ids import new_id
-from tokencount.domain.ports import Caller, Credentials, Nodes, RequestLog
-from tokencount.domain.records import ImageTotals, RequestRecord
-from tokencount.domain.strict_json import loads
-from tokencount.domain.timing import Phases, read_server_timing, server_timing
+from tokencount.domain.ports import Credentials, RequestLog
+from tokencount.domain.records import RequestRecord
+from tokencount.domain.timing import Phases, server_timing
 
 
 @dataclass(slots=True)
-class Exchange:
-    """One request while it is answered: what is known of it so far."""
+class Arrival:
+    """A request before its caller is known."""
 
     id: str
     request: EdgeRequest
     phases: Phases
-    credential: Credential | None = None
     record: RequestRecord | None = None
-
-    @property
-    def is_infer(self) -> bool:
-        """Whether the path belongs to the infer service, whose errors have the Anthropic shape."""
-        return self.request.path.startswith("/v1/infer/")
-
-
-@dataclass(slots=True)
-class EdgeAnswer:
-    """What leaves: a status, a JSON body and headers beside those of every answer."""
-
-    status: int
-    body: str
-    headers: dict[str, str]
 
 
 class Edge:
     """The edge function.
 
     Args:
+        routes: by method and path.
         record_days: how long a record is kept.
         now: the clock, UTC.
     """
 
     def __init__(
         self,
+        routes: Mapping[tuple[str, str], Route],
         *,
         credentials: Credentials,
-        models: Models,
-        nodes: Nodes,
         log: RequestLog,
         record_days: int,
         logger: Logger,
         now: Callable[[], datetime],
     ) -> None:
+        self._routes = Routes(routes)
         self._credentials = credentials
-        self._models = models
-        self._nodes = nodes
         self._log = log
         self._record_days = record_days
         self._logger = logger
         self._now = now
-        self._routes: Routes[Callable[..., EdgeAnswer]] = Routes(
-            {
-                ("POST", COUNT_PATH): self._count,
-                ("GET", "/v1/infer/models"): self._list_models,
-                ("GET", "/v1/infer/models/{id+}"): self._show_model,
-                ("GET", "/v1/requests/{request_id}"): self._show_request,
-            }
-        )
 
     def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
         """API Gateway's answer to API Gateway's event; whatever happens, an answer in the contract's form."""
-        exchange = Exchange(new_id("req"), EdgeRequest(event), Phases())
-        with self._logger.append_context_keys(request_id=exchange.id):
-            answer = self._answer_or_error(exchange)
-            self._keep_record(exchange, answer)
-            return self._finish(exchange, answer)
+        arrival = Arrival(new_id("req"), EdgeRequest(event), Phases())
+        with self._logger.append_context_keys(request_id=arrival.id):
+            answer = self._answer_or_error(arrival)
+            self._keep_record(arrival, answer)
+            return self._finish(arrival, answer)
 
-    def _answer_or_error(self, exchange: Exchange) -> EdgeAnswer:
+    def _answer_or_error(self, arrival: Arrival) -> Answer:
         try:
-            return self._answer(exchange)
+            return self._answer(arrival)
         except CountError as error:
-            return self._failure(exchange, error)
+            return _failure(arrival, error)
         except Exception as error:
             self._logger.error("the request failed", extra={"fault": describe(error)})
-            return self._failure(exchange, Internal(f"internal error (request {exchange.id})"))
+            return _failure(arrival, Internal(f"internal error (request {arrival.id})"))
 
-    def _answer(self, exchange: Exchange) -> EdgeAnswer:
-        request = exchange.request
-        target, parameters = self._routes.find(request.method, request.path)
-        with exchange.phases.phase("edge_auth"):
-            exchange.credential = self._authenticate(exchange)
-        exchange.record = self._new_record(exchange, exchange.credential)
-        return target(exchange, exchange.credential, **parameters)
+    def _answer(self, arrival: Arrival) -> Answer:
+        request = arrival.request
+        route, parameters = self._routes.find(request.method, request.path)
+        with arrival.phases.phase("edge_auth"):
+            credential = self._authenticate(request)
+        arrival.record = self._new_record(arrival, credential)
+        return route(Exchange(arrival.id, request, arrival.phases, credential, arrival.record), **parameters)
 
-    def _authenticate(self, exchange: Exchange) -> Credential:
-        credential = self._credentials.find(exchange.request.secret())
+    def _authenticate(self, request: EdgeRequest) -> Credential:
+        credential = self._credentials.find(request.secret())
         if credential is None:
             raise Unauthorized("This API key is not known; it may have been deleted")
         credential.require_valid(self._now())
         return credential
 
-    # --- routes
-
-    def _count(self, exchange: Exchange, credential: Credential) -> EdgeAnswer:
-        credential.require_scope(INFER_RUN)
-        body = self._read_body(exchange)
-        model = self._models.get(model_id(loads(body)))
-        _require_size(body, model["max_request_bytes"], model["id"])
-        record = exchange.record
-        assert record is not None, "made with the credential"
-        record.model = model["id"]
-        caller = Caller(credential.organization, credential.project, tuple(credential.scopes), exchange.id)
-        with exchange.phases.phase("edge_upstream"):
-            reply = self._nodes.count(model["id"], body.decode(), caller)
-        headers = dict(reply.headers)
-        _add_details(record, json.loads(headers.pop(DETAILS_HEADER, "{}")))
-        exchange.phases.durations |= read_server_timing(headers.pop("server-timing", ""))
-        if reply.status == 200:
-            record.input_tokens = json.loads(reply.body)["input_tokens"]
-        kept = {name: value for name, value in headers.items() if name == "retry-after"}
-        return EdgeAnswer(reply.status, reply.body, kept)
-
-    def _read_body(self, exchange: Exchange) -> bytes:
-        if not exchange.request.is_json:
-            raise UnsupportedMediaType("expected Content-Type: application/json")
-        body = exchange.request.body
-        _require_size(body, self._models.max_request_bytes, "this service")
-        return body
-
-    def _list_models(self, _exchange: Exchange, credential: Credential) -> EdgeAnswer:
-        credential.require_scope(INFER_RUN)
-        return _json({"object": "list", "data": [*self._models.by_id.values()], "next_cursor": None})
-
-    def _show_model(self, _exchange: Exchange, credential: Credential, id: str) -> EdgeAnswer:
-        credential.require_scope(INFER_RUN)
-        return _json(self._models.get(id))
-
-    def _show_request(self, _exchange: Exchange, credential: Credential, request_id: str) -> EdgeAnswer:
-        record = self._log.get(request_id)
-        if record is None or record["project"] != credential.project:
-            raise NotFound(f"There is no request {quote(request_id)} in this project")
-        return _json(record)
-
-    # --- records and answers
-
-    def _new_record(self, exchange: Exchange, credential: Credential) -> RequestRecord:
-        now, request = self._now(), exchange.request
+    def _new_record(self, arrival: Arrival, credential: Credential) -> RequestRecord:
+        now, request = self._now(), arrival.request
         return RequestRecord(
-            id=exchange.id,
+            id=arrival.id,
             created_at=now.isoformat(timespec="milliseconds"),
             method=request.method,
             path=request.path,
@@ -184,48 +105,33 @@ class Edge:
             expires_at=int((now + timedelta(days=self._record_days)).timestamp()),
         )
 
-    def _failure(self, exchange: Exchange, error: CountError) -> EdgeAnswer:
-        answer = answer_to(error)
-        if exchange.record is not None:
-            exchange.record.error = {"type": answer.type, "code": answer.code, "param": error.param}
-        body = error_body(error, exchange.id, infer=exchange.is_infer)
-        return _json(body, answer.status, error_headers(error))
-
-    def _keep_record(self, exchange: Exchange, answer: EdgeAnswer) -> None:
-        record = exchange.record
+    def _keep_record(self, arrival: Arrival, answer: Answer) -> None:
+        record = arrival.record
         if record is None:
             return
         record.status = answer.status
         record.response_bytes = len(answer.body.encode())
-        record.timing = exchange.phases.durations | {"total": exchange.phases.total()}
+        record.timing = arrival.phases.durations | {"total": arrival.phases.total()}
         try:
             self._log.put(record)
         except RecordNotKept as error:
             self._logger.error("the record was not kept", extra={"fault": describe(error), "record": record.to_dict()})
 
-    def _finish(self, exchange: Exchange, answer: EdgeAnswer) -> dict[str, Any]:
-        timing = exchange.phases.durations | {"total": exchange.phases.total()}
+    def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
+        timing = arrival.phases.durations | {"total": arrival.phases.total()}
         self._logger.info("answered", extra={"status": answer.status, "timing": timing})
         headers = answer.headers | {
             "Content-Type": "application/json",
-            "x-request-id": exchange.id,
-            "request-id": exchange.id,
+            "x-request-id": arrival.id,
+            "request-id": arrival.id,
             "Server-Timing": server_timing(timing),
         }
         return {"statusCode": answer.status, "headers": headers, "body": answer.body, "isBase64Encoded": False}
 
 
-def _require_size(body: bytes, accepted: int, who: str) -> None:
-    if len(body) > accepted:
-        raise PayloadTooLarge(f"Request body is {len(body)} bytes; {who} accepts at most {accepted}")
-
-
-def _add_details(record: RequestRecord, details: Mapping[str, Any]) -> None:
-    record.route = details.get("route")
-    record.tokenizer_revision = details.get("tokenizer_revision")
-    record.images = ImageTotals(**details.get("images", {}))
-    record.error = details.get("error")
-
-
-def _json(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> EdgeAnswer:
-    return EdgeAnswer(status, json.dumps(body, ensure_ascii=False, separators=(",", ":")), dict(headers or {}))
+def _failure(arrival: Arrival, error: CountError) -> Answer:
+    known = answer_to(error)
+    if arrival.record is not None:
+        arrival.record.error = {"type": known.type, "code": known.code, "param": error.param}
+    infer = arrival.request.path.startswith(INFER_PREFIX)
+    return json_answer(error_body(error, arrival.id, infer=infer), known.status, error_headers(error))

@@ -8,7 +8,9 @@ from aws_lambda_powertools import Logger
 from botocore.config import Config
 
 from edge.app import Edge
+from edge.infer import Infer
 from edge.models import Models
+from edge.requests import Requests
 from tokencount.adapters.credentials import CachedCredentials, CredentialStore
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
@@ -30,11 +32,12 @@ def build(settings: EdgeSettings) -> Edge:
 
     dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
     tokens = NodeTokens(read_keys(), read_keys)
+    nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now)
+    log = DynamoRequestLog(dynamodb, settings.requests_table)
     return Edge(
+        Infer(Models.read(), nodes).routes | Requests(log).routes,
         credentials=CachedCredentials(CredentialStore(dynamodb, settings.credentials_table), time.monotonic),
-        models=Models.read(),
-        nodes=LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now),
-        log=DynamoRequestLog(dynamodb, settings.requests_table),
+        log=log,
         record_days=settings.record_days,
         logger=Logger(),
         now=utc_now,

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from edge.app import Edge
+from edge.infer import Infer
 from edge.models import Models
+from edge.requests import Requests
 from tests.support.logs import ReadableLogger
 from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
 from tokencount.domain.ports import Caller, NodeAnswer
@@ -80,9 +82,8 @@ class EdgeUnderTest:
         self.logger = ReadableLogger()
         big = MODEL | {"id": "b3os/big", "max_request_bytes": 5000}
         self.edge = Edge(
+            Infer(Models({"b3os/tiny": MODEL, "b3os/big": big}), self.node).routes | Requests(self.log).routes,
             credentials=self.credentials,
-            models=Models({"b3os/tiny": MODEL, "b3os/big": big}),
-            nodes=self.node,
             log=self.log,
             record_days=30,
             logger=self.logger,
