@@ -69,7 +69,7 @@ def _fail(error: BuildError | OSError, name: str = "layers") -> int:
     reason = str(error)
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = f"{'the disk is full' if full else error.strerror or error}: {error.filename or 'while writing'}"
+        reason = f"{'the disk is full' if full else error.strerror or error}: {error.filename}"
     print(f"{name}: {reason}", file=sys.stderr, flush=True)
     return 1
 
@@ -146,4 +146,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -8,13 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from layers.errors import BuildError
-
-_MODEL_KEYS = (
-    "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
-    "ignore_merges",
-)  # fmt: skip
-_OWN_PLACE = (*_MODEL_KEYS, "vocab", "merges")
+from layers.errors import SourceError
 
 
 def canonical_tokenizer(data: bytes, added: Iterable[dict[str, Any]]) -> bytes:
@@ -26,31 +20,37 @@ def canonical_tokenizer(data: bytes, added: Iterable[dict[str, Any]]) -> bytes:
             "truncation": None,
             "padding": None,
             "added_tokens": united(source["added_tokens"], added),
-            "normalizer": source["normalizer"],
-            "pre_tokenizer": source["pre_tokenizer"],
+            "normalizer": _ordered(source["normalizer"]),
+            "pre_tokenizer": _ordered(source["pre_tokenizer"]),
             "post_processor": None,
-            "decoder": source["decoder"],
+            "decoder": _ordered(source["decoder"]),
             "model": _model(source["model"]),
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BuildError(f"tokenizer.json is not in the form this builder knows: {error!r}") from error
+        raise SourceError(f"tokenizer.json is not in the form this builder knows: {error!r}") from error
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def united(own: Iterable[dict[str, Any]], added: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The added tokens of both, by id; raises BuildError where they disagree about one."""
+    """The added tokens of both, by id; raises SourceError where they disagree about one."""
     tokens = {token["id"]: token for token in own}
     for token in added:
         if tokens.setdefault(token["id"], token) != token:
-            raise BuildError(f"the manifest and tokenizer.json disagree about the added token {token['id']}")
-    return [dict(tokens[number]) for number in sorted(tokens)]
+            raise SourceError(f"the manifest and tokenizer.json disagree about the added token {token['id']}")
+    return [_ordered(tokens[number]) for number in sorted(tokens)]
+
+
+def _ordered(value: Any) -> Any:
+    """The same value with the keys of its objects in order, `type` first."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "type", key))}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _model(model: dict[str, Any]) -> dict[str, Any]:
-    known = {key: model[key] for key in _MODEL_KEYS if key in model}
-    other = {key: model[key] for key in sorted(model) if key not in _OWN_PLACE}
+    small = _ordered({key: value for key, value in model.items() if key not in ("vocab", "merges")})
     vocab = dict(sorted(model["vocab"].items(), key=lambda item: item[1]))
-    return {**known, **other, "vocab": vocab, "merges": merges_as_strings(model["merges"])}
+    return {**small, "vocab": vocab, "merges": merges_as_strings(model["merges"])}
 
 
 def merges_as_strings(merges: list[Any]) -> list[Any]:

@@ -1,6 +1,5 @@
 """Downloads kept by their SHA-256, so that nothing is fetched twice and nothing unverified is ever used."""
 
-import contextlib
 import hashlib
 import os
 import tempfile
@@ -24,10 +23,11 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
+    except OSError as error:
+        error.filename = str(path)  # a write that fails does not say where
         raise
+    finally:
+        Path(temporary).unlink(missing_ok=True)
 
 
 class Downloads:

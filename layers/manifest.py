@@ -4,7 +4,16 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from layers.errors import BuildError
 
@@ -78,6 +87,13 @@ class Written(Closed):
     json_: dict[str, Any] = Field(alias="json")
 
 
+def _kind(recipe: Any) -> str:
+    return "written" if isinstance(recipe, dict) and "json" in recipe else "packaged"
+
+
+Recipe = Annotated[Annotated[Packaged, Tag("packaged")] | Annotated[Written, Tag("written")], Discriminator(_kind)]
+
+
 class HubSource(Closed):
     """A Hugging Face repository at one commit, with the digests of files that the layer keeps in another form."""
 
@@ -91,7 +107,7 @@ class PackageSource(Closed):
     """Packages of registries, named after the one that holds the tokenizer."""
 
     name: Literal["pypi", "npm"]
-    files: dict[FileName, Packaged | Written]
+    files: dict[FileName, Recipe]
 
 
 class FolderSource(Closed):

@@ -14,7 +14,7 @@ from layers.ranks import tokenizer_from_ranks
 
 
 def files_from(source: Source, manifest: Manifest, folder: Path, downloads: Downloads) -> dict[str, bytes]:
-    """All files of a layer from one source; `folder` is the manifest's. Raises SourceError where it cannot give them."""
+    """All files of a layer from one source; `folder` is the manifest's. Raises SourceError if it cannot give them."""
     match source:
         case HubSource():
             files = {file: _hub_file(source, file, manifest, downloads) for file in manifest.files}
@@ -40,7 +40,7 @@ def _hub_file(source: HubSource, file: str, manifest: Manifest, downloads: Downl
     if kept is not None:
         return kept
     print(f"  fetching {file}", flush=True)
-    return downloads.put(fetch_from_hub(source, file), digest, file=file, source=f"hub repository {source.repo}")
+    return downloads.put(fetch_from_hub(source, file), digest, file=file, source=f"the hub's {source.repo}")
 
 
 def _package_file(spec: Packaged | Written, manifest: Manifest, downloads: Downloads) -> bytes:
