@@ -1,7 +1,7 @@
 """What happens to every request, whatever its route: an id, a credential, a record, an answer in the right form."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,6 +30,7 @@ class Arrival:
     request: EdgeRequest
     phases: Phases
     record: RequestRecord | None = None
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Edge:
@@ -81,7 +82,8 @@ class Edge:
         with arrival.phases.phase("edge_auth"):
             credential = self._authenticate(request)
         arrival.record = self._new_record(arrival, credential)
-        return route(Exchange(arrival.id, request, arrival.phases, credential, arrival.record), **parameters)
+        exchange = Exchange(arrival.id, request, arrival.phases, credential, arrival.record, arrival.headers)
+        return route(exchange, **parameters)
 
     def _authenticate(self, request: EdgeRequest) -> Credential:
         credential = self._credentials.find(request.secret())
@@ -120,12 +122,16 @@ class Edge:
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
         timing = arrival.phases.durations | {"total": arrival.phases.total()}
         self._logger.info("answered", extra={"status": answer.status, "timing": timing})
-        headers = answer.headers | {
-            "Content-Type": "application/json",
-            "x-request-id": arrival.id,
-            "request-id": arrival.id,
-            "Server-Timing": server_timing(timing),
-        }
+        headers = (
+            arrival.headers
+            | answer.headers
+            | {
+                "Content-Type": "application/json",
+                "x-request-id": arrival.id,
+                "request-id": arrival.id,
+                "Server-Timing": server_timing(timing),
+            }
+        )
         return {"statusCode": answer.status, "headers": headers, "body": answer.body, "isBase64Encoded": False}
 
 

@@ -22,13 +22,18 @@ class Answer:
 
 @dataclass(slots=True)
 class Exchange:
-    """A request of a known caller, and the record of it that the routes fill in."""
+    """A request of a known caller, and the record of it that the routes fill in.
+
+    Args:
+        headers: for the answer, whether it is a success or an error.
+    """
 
     id: str
     request: EdgeRequest
     phases: Phases
     credential: Credential
     record: RequestRecord
+    headers: dict[str, str]
 
 
 # What a route does with an exchange and the parameters of its path.

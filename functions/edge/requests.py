@@ -2,6 +2,7 @@
 
 from edge.exchange import Answer, Exchange, Route, json_answer
 from tokencount.domain.errors import NotFound, quote
+from tokencount.domain.ids import is_id
 from tokencount.domain.ports import RequestLog
 
 
@@ -18,7 +19,7 @@ class Requests:
 
     def show(self, exchange: Exchange, request_id: str) -> Answer:
         """One record of the caller's own project."""
-        record = self._log.get(request_id)
+        record = self._log.get(request_id) if is_id(request_id) else None
         if record is None or record["project"] != exchange.credential.project:
             raise NotFound(f"There is no request {quote(request_id)} in this project")
         return json_answer(record)

@@ -75,7 +75,7 @@ def test_the_record_of_a_count_holds_every_field_of_the_contract(edge: EdgeUnder
 def test_another_project_s_record_is_not_found(edge: EdgeUnderTest) -> None:
     request_id = edge.send("POST", COUNT, BODY)["headers"]["request-id"]
     edge.credentials[KEY.digest] = credential(project="proj_2")
-    for wanted in (request_id, "req_00000000000000000000000000", "x" * 500):
+    for wanted in (request_id, "req_00000000000000000000000000", "x" * 5000, "%00", "req_" + "é" * 26):
         answer = edge.send("GET", f"/v1/requests/{wanted}")
         assert (answer["statusCode"], answer["body"]["error"]["code"]) == (404, "not_found")
         assert len(answer["body"]["error"]["message"]) < 300
