@@ -1,0 +1,89 @@
+"""What the infrastructure tests share: the template, the SAM CLI, and artifacts built once for all workers of a run."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from local import aws
+from local.template import Template
+from tests.infrastructure.artifacts import ROOT, Artifacts, build_for_host
+
+SAM_ENVIRONMENT = ROOT / ".venv-sam"
+
+
+@pytest.fixture(scope="session")
+def template() -> Template:
+    """template.yaml."""
+    return Template(ROOT / "template.yaml")
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Gives the folder of that name, made by the first worker that asks for it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def made(name: str, make: Callable[[Path], None]) -> Path:
+        done, draft = shared / name, shared / f"{name}.draft"
+        with FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(draft, ignore_errors=True)
+                make(draft)
+                draft.rename(done)
+        return done
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def artifacts(template: Template, once: Callable[[str, Callable[[Path], None]], Path]) -> Artifacts:
+    """Everything that is deployed, built for this host."""
+    return Artifacts(once("host", lambda into: build_for_host(template, into)))
+
+
+@pytest.fixture(scope="session")
+def services(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The URL of a stand-in for AWS with the template's tables and secrets, and an API key it knows."""
+    with aws.moto(tmp_path_factory.mktemp("aws") / "moto.log") as endpoint:
+        yield endpoint, aws.provision(template, endpoint)
+
+
+@pytest.fixture(scope="session")
+def sam() -> Callable[..., str]:
+    """Runs a program of the SAM CLI's environment in the repository; its output, or a failure that shows it."""
+    if not (SAM_ENVIRONMENT / "installed").exists():
+        pytest.skip("the SAM CLI is not installed: make .venv-sam/installed")
+    environment = os.environ | {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1"}
+
+    def run(program: str, *arguments: str | Path) -> str:
+        command = [SAM_ENVIRONMENT / "bin" / program, *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def transform(sam: Callable[..., str]) -> Callable[..., dict[str, Any]]:
+    """Gives the CloudFormation resources that SAM makes of the template; content of the resources named is other."""
+
+    def resources(*changed: str) -> dict[str, Any]:
+        document = json.loads(sam("python", Path(__file__).with_name("transform.py"), ROOT / "template.yaml", *changed))
+        found: dict[str, Any] = document["Resources"]
+        return found
+
+    return resources
+
+
+@pytest.fixture(scope="session")
+def deployed(transform: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """The CloudFormation resources of a deployment."""
+    return transform()

@@ -1,0 +1,65 @@
+"""The built artifacts are loaded as Lambda loads them: from their folders alone, with nothing of the repository."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from local import aws
+from local.template import Template
+from tests.infrastructure.artifacts import ROOT, Artifacts
+
+LOAD = """
+import importlib, json, sys
+module, name = sys.argv[1].rsplit(".", 1)
+handler = getattr(importlib.import_module(module), name)
+origins = sorted({getattr(module, "__file__", None) or "" for module in sys.modules.values()})
+print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules), "origins": origins}))
+"""
+FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
+# What would lengthen a cold start. A counter reads a secret with boto3 only after the keys were changed.
+NOT_IMPORTED = {
+    "edge.handler.handler": ("counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
+    "counter.handler.handler": ("edge", "boto3", "botocore.session", "huggingface_hub"),
+}
+
+
+@pytest.fixture(params=FUNCTIONS)
+def loaded(
+    request: pytest.FixtureRequest, template: Template, artifacts: Artifacts, services: tuple[str, str]
+) -> tuple[str, dict[str, Any]]:
+    """A function's handler, and what its module brought with it in a fresh interpreter."""
+    function = template.functions[request.param]
+    environment = artifacts.environment(function) | aws.endpoint_variables(services[0], services[0])
+    # -S leaves out site-packages, -P the working directory.
+    command = [sys.executable, "-S", "-P", "-c", LOAD, function.handler]
+    done = subprocess.run(command, cwd=artifacts.task, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return function.handler, json.loads(done.stdout)
+
+
+def test_the_handler_that_the_template_names_is_in_the_artifact(loaded: tuple[str, dict[str, Any]]) -> None:
+    _, facts = loaded
+    assert facts["callable"]
+    assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
+
+
+def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: tuple[str, dict[str, Any]]) -> None:
+    handler, facts = loaded
+    late = NOT_IMPORTED[handler]
+    assert [module for module in facts["modules"] if f"{module}.".startswith(tuple(f"{name}." for name in late))] == []
+
+
+def test_the_edges_list_of_models_is_made_of_the_built_layers(template: Template, artifacts: Artifacts) -> None:
+    listed = json.loads((artifacts.task / "edge" / "models.json").read_bytes())
+    models = [
+        json.loads((layer / "model" / "model.json").read_bytes())
+        for function in template.functions.values()
+        for layer in artifacts.layers(function)
+        if (layer / "model").exists()
+    ]
+    assert {name: model["tokenizer_revision"] for name, model in listed.items()} == {
+        model["id"]: model["tokenizer_revision"] for model in models
+    }
