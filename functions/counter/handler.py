@@ -1,5 +1,6 @@
 """The counter function: everything is loaded at import, so that a snapshot holds it loaded."""
 
+import asyncio
 import os
 from typing import Any
 
@@ -25,6 +26,8 @@ def build(settings: CounterSettings) -> Mangum:
 
         return NodeKeys.parse(read_secret(settings.node_token_secret))
 
+    # Mangum takes the thread's loop, and Python no longer makes one unasked.
+    asyncio.set_event_loop(asyncio.new_event_loop())
     tokens = NodeTokens(NodeKeys.parse(settings.node_token_keys), read_keys)
     app = create_app(load_counter(settings.model_dir), tokens, Logger())
     return Mangum(app, lifespan="off")

@@ -1,6 +1,8 @@
 """The counter function's part of the contract: node tokens, its errors' shape, what it tells the edge and logs."""
 
+import asyncio
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -45,6 +47,15 @@ class CounterUnderTest:
         answer = self.handler(event, None)  # type: ignore[arg-type]
         details = json.loads(answer["headers"]["x-b3os-details"])
         return {"status": answer["statusCode"], "body": json.loads(answer["body"]), "details": details} | answer
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """The event loop that the composition root makes for Mangum."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
 
 
 @pytest.fixture
