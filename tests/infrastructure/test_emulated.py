@@ -15,7 +15,8 @@ from replay.expected import differences
 from tests.infrastructure.artifacts import ROOT, Artifacts
 from tests.infrastructure.emulator import Emulator, find_emulator, invoke_api
 
-pytestmark = pytest.mark.sam
+# One emulator a function for the whole run.
+pytestmark = [pytest.mark.sam, pytest.mark.xdist_group("emulated")]
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
 
