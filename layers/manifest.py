@@ -34,6 +34,7 @@ class Template(Closed):
     reasoning_key: str
     thinking: dict[str, Any] = {}
     missing_description: str | None = None
+    special_tokens: dict[str, str] = {}
 
 
 class Tokenizer(Closed):
