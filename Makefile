@@ -90,4 +90,4 @@ validate: .venv-sam/installed
 	@.venv-sam/bin/sam validate
 
 build: .venv-sam/installed layers
-	@.venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
+	@MAKEFLAGS=--no-print-directory .venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
