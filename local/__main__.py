@@ -2,15 +2,14 @@
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 from local.errors import StackError
-from local.stack import ROOT, Stack
 
 EXAMPLE = {
     "model": "b3os/qwen3.5-9b",
@@ -24,34 +23,41 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m local", description="Run the whole service on this machine.")
     parser.add_argument("--port", type=int, default=8080, help="of the HTTP front, on 127.0.0.1 (default: 8080)")
     options = parser.parse_args(arguments)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    state = ROOT / ".local"
+    ending = _end_by_signal()
     try:
-        with Stack(options.port, state=state) as stack:
-            print(_welcome(stack, state), flush=True)
-            threading.Event().wait()
+        # Only now: it takes a third of a second, in which Ctrl-C should not be answered by a traceback.
+        from local.stack import ROOT, Stack  # noqa: PLC0415
+
+        with Stack(options.port, state=ROOT / ".local") as stack:
+            print(_welcome(stack.url, stack.api_key, ROOT / ".local" / "logs"), flush=True)
+            ending.wait()
     except StackError as error:
         sys.exit(f"tokencount: {error}")
-    except KeyboardInterrupt:
-        print("stopped")
+    print("stopped")
 
 
-def _end(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by way of every `finally`; once is enough, a second Ctrl-C must not interrupt that."""
+def _end_by_signal() -> threading.Event:
+    """Set by the first signal, also during the start; a second one ends at once, and the workers notice that."""
+    ending = threading.Event()
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        if ending.is_set():
+            os._exit(128 + number)
+        ending.set()
+
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+        signal.signal(each, end)
+    return ending
 
 
-def _welcome(stack: Stack, state: Path) -> str:
+def _welcome(url: str, api_key: str, logs: Path) -> str:
     return f"""
-URL      {stack.url}
-API key  {stack.api_key}
-logs     {state / "logs"}
+URL      {url}
+API key  {api_key}
+logs     {logs}
 
-curl {stack.url}/v1/infer/v1/messages/count_tokens \\
-  -H 'Authorization: Bearer {stack.api_key}' \\
+curl {url}/v1/infer/v1/messages/count_tokens \\
+  -H 'Authorization: Bearer {api_key}' \\
   -H 'Content-Type: application/json' \\
   -d '{json.dumps(EXAMPLE)}'
 

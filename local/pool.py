@@ -12,6 +12,7 @@ from local.template import Function
 
 MAX_PAYLOAD = 6_291_456
 MAX_WORKERS = 8
+MAX_STARTING = 2  # at once: a start is a second of a processor, and a burst is often over before it
 STOPPED = Answer(b'{"errorType": "Stopped", "errorMessage": "the local stack is stopping"}', failed=True)
 
 
@@ -56,31 +57,32 @@ class Pool:
             return free
         return await asyncio.shield(self._in_background(self._run(free, event)))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End every worker; who still waits is told so."""
         self._closed = True
         for worker in self._workers:
             worker.kill()
         for _ in range(self._waiting):
             self._free.put_nowait(STOPPED)
-        await asyncio.gather(*self._tasks)
 
     async def _take(self) -> Worker | Answer:
         self._waiting += 1
         try:
-            while True:
+            while not self._closed:
                 self._grow()
                 free = await self._free.get()
                 if isinstance(free, Answer) or free.alive:
                     return free
                 self._drop(free)  # ended from outside while it was idle
+            return STOPPED
         finally:
             self._waiting -= 1
 
     def _grow(self, at_least: int = 0) -> None:
         """Have a worker under way for each that waits, up to the cap."""
         missing = max(self._waiting - self._free.qsize() - self._starting, at_least - len(self._workers))
-        for _ in range(0 if self._closed else min(missing, MAX_WORKERS - len(self._workers))):
+        room = min(MAX_WORKERS - len(self._workers), MAX_STARTING - self._starting)
+        for _ in range(0 if self._closed else min(missing, room)):
             self._in_background(self._start_for_waiting(self._spawn()))
 
     def _spawn(self) -> Worker:
@@ -104,6 +106,7 @@ class Pool:
         failure = await self._start(worker)
         if failure and self._waiting:
             self._free.put_nowait(failure)
+        self._grow()
 
     async def _run(self, worker: Worker, event: bytes) -> Answer:
         answer = await worker.invoke(event)

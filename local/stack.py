@@ -106,7 +106,7 @@ class Stack:
                 finally:
                     self._ready = False
                     for pool in self.pools.values():
-                        await pool.close()
+                        pool.close()
                     (state / "stack.json").unlink(missing_ok=True)
 
     def _tell(self) -> None:

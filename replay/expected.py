@@ -8,6 +8,7 @@ from typing import Any
 MASKS = {
     "REQUEST_ID": r"req_[0-9a-hjkmnp-tv-z]{26}",
     "ID": r"[a-z]+_\w+",
+    "HEX": r"[0-9a-f]{16}|[0-9a-f]{64}",
     "TIME": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)",
     "NUMBER": r"\d+(\.\d+)?",
 }
@@ -38,4 +39,4 @@ def differences(expected: Any, actual: Any, where: str = "") -> Iterator[str]:
 
 def _pattern(masked: str) -> re.Pattern[str]:
     pieces = re.split(r"\{\{(\w+)\}\}", masked)
-    return re.compile("".join(MASKS[piece] if index % 2 else re.escape(piece) for index, piece in enumerate(pieces)))
+    return re.compile("".join(f"(?:{MASKS[piece]})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces)))

@@ -75,7 +75,7 @@ async def _with_pool(function: Function, log: Path, scenario: Scenario) -> Any:
         return await scenario(pool)
     finally:
         pids = pool.pids
-        await pool.close()
+        pool.close()
         assert not any(runs(pid) for pid in pids)
 
 
