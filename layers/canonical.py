@@ -1,7 +1,8 @@
 """The one form in which a layer holds a tokenizer.json, so that its bytes are the same whatever the source.
 
 Merges are strings, which load faster and in less memory than pairs. What would only cut, pad or add to a count is left
-out.
+out, and what has no bearing on ids (the decoder, offsets, a setting left unsaid or said by its default) has one
+spelling: a repository's file and one made from a package's differ in such things.
 """
 
 import json
@@ -9,6 +10,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from layers.errors import SourceError
+
+_BPE_DEFAULTS = {
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
 
 
 def canonical_tokenizer(data: bytes, added: Iterable[dict[str, Any]]) -> bytes:
@@ -23,7 +34,7 @@ def canonical_tokenizer(data: bytes, added: Iterable[dict[str, Any]]) -> bytes:
             "normalizer": _ordered(source["normalizer"]),
             "pre_tokenizer": _ordered(source["pre_tokenizer"]),
             "post_processor": None,
-            "decoder": _ordered(source["decoder"]),
+            "decoder": None,
             "model": _model(source["model"]),
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -41,14 +52,16 @@ def united(own: Iterable[dict[str, Any]], added: Iterable[dict[str, Any]]) -> li
 
 
 def _ordered(value: Any) -> Any:
-    """The same value with the keys of its objects in order, `type` first."""
+    """The same value with the keys of its objects in order, `type` first, and without the request for offsets."""
     if isinstance(value, dict):
-        return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "type", key))}
+        ordered = {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "type", key))}
+        return ordered | ({"trim_offsets": False} if "trim_offsets" in ordered else {})
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _model(model: dict[str, Any]) -> dict[str, Any]:
-    small = _ordered({key: value for key, value in model.items() if key not in ("vocab", "merges")})
+    own = {key: value for key, value in model.items() if key not in ("vocab", "merges") and value != ""}
+    small = _ordered(_BPE_DEFAULTS | own if model.get("type") == "BPE" else own)
     vocab = dict(sorted(model["vocab"].items(), key=lambda item: item[1]))
     return {**small, "vocab": vocab, "merges": merges_as_strings(model["merges"])}
 

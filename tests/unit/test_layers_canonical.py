@@ -46,6 +46,12 @@ def test_key_order_and_vocabulary_order_of_the_source_do_not_matter() -> None:
     assert canonical_tokenizer(published(dict(reversed(document.items()))), []) == canonical_tiny()
 
 
+def test_what_has_no_bearing_on_ids_does_not_tell_two_sources_apart() -> None:
+    document = tiny_tokenizer() | {"decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}}
+    document["model"] |= {"continuing_subword_prefix": "", "end_of_word_suffix": "", "fuse_unk": False, "dropout": None}
+    assert canonical_tokenizer(published(document), []) == canonical_tiny()
+
+
 def test_nothing_that_cuts_pads_or_adds_to_a_count_is_kept() -> None:
     cut = {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
     assert canonical_tokenizer(published(tiny_tokenizer() | {"truncation": cut}), []) == canonical_tiny()
