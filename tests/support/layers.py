@@ -69,9 +69,9 @@ def canonical_tiny() -> bytes:
         {"type":"Split","behavior":"Isolated","invert":false,"pattern":{"Regex":" ?\\\\w+"}},
         {"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":false}]},
         "post_processor":null,
-        "decoder":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":false},
-        "model":{"type":"BPE","byte_fallback":false,"continuing_subword_prefix":"","dropout":null,
-        "end_of_word_suffix":"","fuse_unk":false,"ignore_merges":false,"unk_token":null,
+        "decoder":null,
+        "model":{"type":"BPE","byte_fallback":false,"continuing_subword_prefix":null,"dropout":null,
+        "end_of_word_suffix":null,"fuse_unk":false,"ignore_merges":false,"unk_token":null,
         "vocab":{"l":0,"o":1,"h":2,"e":3,"x":4,"y":5,"z":6,"Ġ":7,"he":8,"ll":9,"hell":10,"hello":11,"xyz":12,"Ġhello":13},
         "merges":["h e","l l","he ll","hell o","Ġ hello"]}}
         """.splitlines()
