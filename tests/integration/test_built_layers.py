@@ -38,9 +38,11 @@ def canonical() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def with_pairs(canonical: dict[str, Any]) -> bytes:
-    """The published tokenizer.json again, out of the canonical one."""
+    """The published tokenizer.json again, out of the canonical one and what that leaves out as without bearing on ids."""
     document = in_published_order(canonical)
-    document["post_processor"] = document["decoder"]
+    byte_level = document["pre_tokenizer"]["pretokenizers"][1]
+    document |= {"post_processor": byte_level, "decoder": byte_level}
+    document["model"] |= {"continuing_subword_prefix": "", "end_of_word_suffix": ""}
     document["model"]["merges"] = [merge.split(" ") for merge in document["model"]["merges"]]
     return published(document)
 

@@ -35,7 +35,13 @@ def test_a_layer_holds_its_files_in_canonical_form_and_their_description(project
         "max_request_bytes": 1000,
         "tokenizer_revision": digest(lines.encode())[:16],
         "digests": digests,
-        "template": {"content": "strings", "reasoning_key": "thinking", "thinking": {}, "missing_description": None},
+        "template": {
+            "content": "strings",
+            "reasoning_key": "thinking",
+            "thinking": {},
+            "missing_description": None,
+            "special_tokens": {},
+        },
         "image": None,
         "endpoint": None,
     }
