@@ -38,7 +38,7 @@ def canonical() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def with_pairs(canonical: dict[str, Any]) -> bytes:
-    """The published tokenizer.json again, out of the canonical one and what that leaves out as without bearing on ids."""
+    """The published tokenizer.json again, out of the canonical one and what that leaves out."""
     document = in_published_order(canonical)
     byte_level = document["pre_tokenizer"]["pretokenizers"][1]
     document |= {"post_processor": byte_level, "decoder": byte_level}

@@ -69,6 +69,9 @@ def test_tool_results_come_first_next_to_their_calls_and_then_the_rest_as_one_me
         ({"content": [text("a"), PNG], "is_error": True}, [{"type": "text", "text": "Error: a"}, {"type": "image"}]),
         ({"content": [PNG], "is_error": True}, [{"type": "text", "text": "Error:"}, {"type": "image"}]),
         ({"content": [], "is_error": True}, "Error:"),
+        ({"content": None, "is_error": True}, "Error:"),
+        ({"content": "", "is_error": True}, "Error:"),
+        ({"is_error": True}, "Error:"),
     ],
 )
 def test_a_tool_result_s_content_follows_the_same_rule(block: dict[str, Any], content: Any) -> None:

@@ -100,8 +100,8 @@ def _user(content: Content, rules: TemplateRules) -> Iterator[Message]:
 
 
 def _result(block: Block, rules: TemplateRules) -> Content:
-    content = block.get("content")
-    parts = [{"type": "text", "text": content or ""}] if content is None or isinstance(content, str) else list(content)
+    content = block.get("content") or []
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     if block.get("is_error"):
         if parts and parts[0]["type"] == "text":
             parts[0] = {"type": "text", "text": f"Error: {parts[0]['text']}"}
