@@ -66,6 +66,8 @@ lock: .venv/dev
 	$(COMPILE) $(RUN_GROUPS) --group test --group check -o locks/dev.txt
 	$(COMPILE) $(RUN_GROUPS) -c locks/dev.txt -o locks/run.txt
 	$(COMPILE) --group sam -o locks/sam.txt
+	$(COMPILE) --group anthropic-1 -o locks/anthropic-1.txt
+	$(COMPILE) --group node -o locks/node.txt
 	$(COMPILE) --group functions -c locks/dev.txt --no-emit-package pydantic-core --no-emit-package markupsafe -o functions/requirements.txt
 	$(COMPILE) --group runtime --no-deps -c locks/dev.txt -o layers/runtime/requirements.txt
 

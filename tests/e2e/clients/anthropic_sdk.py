@@ -1,0 +1,54 @@
+"""Calls the service with the Anthropic Python SDK of this interpreter: a JSON call a line in, its JSON outcome a line out.
+
+Knows the SDK and nothing of the project, as it also runs in environments that hold no more than the SDK.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import anthropic
+
+pauses: list[float] = []
+sleep = time.sleep
+
+
+def sleep_and_tell(seconds: float) -> None:
+    """As `time.sleep`, which nothing but the SDK calls here, between two attempts."""
+    pauses.append(seconds)
+    sleep(seconds)
+
+
+def outcome_of(call: dict[str, Any]) -> dict[str, Any]:
+    """The count, or what an application would see of the exception."""
+    with anthropic.Anthropic(**call["client"]) as client:
+        methods = {
+            "count": client.messages.with_raw_response.count_tokens,
+            "beta count": client.beta.messages.with_raw_response.count_tokens,
+            "create": client.messages.with_raw_response.create,
+        }
+        try:
+            answer = methods[call["method"]](**call["body"], extra_headers=call["headers"])
+        except anthropic.APIStatusError as error:
+            return {
+                "classes": [each.__name__ for each in type(error).__mro__],
+                "status": error.status_code,
+                "message": str(error),
+                "body": error.body,
+                "request_id": error.request_id,
+                "headers": dict(error.response.headers),
+            }
+        counted = answer.parse()
+        return {
+            "input_tokens": counted.input_tokens,
+            "request_id": counted._request_id,
+            "headers": dict(answer.headers),
+        }
+
+
+if __name__ == "__main__":
+    time.sleep = sleep_and_tell
+    for line in sys.stdin:
+        pauses.clear()
+        print(json.dumps(outcome_of(json.loads(line)) | {"pauses": pauses}), flush=True)
