@@ -57,13 +57,14 @@ class Pool:
             return free
         return await asyncio.shield(self._in_background(self._run(free, event)))
 
-    def close(self) -> None:
-        """End every worker; who still waits is told so."""
+    async def close(self) -> None:
+        """End every worker, also one that is starting; who still waits is told so."""
         self._closed = True
         for worker in self._workers:
             worker.kill()
         for _ in range(self._waiting):
             self._free.put_nowait(STOPPED)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _take(self) -> Worker | Answer:
         self._waiting += 1

@@ -35,7 +35,8 @@ class Worker:
 
     def __init__(self, function: Function, environment: dict[str, str], log: Path) -> None:
         self._function = function
-        self._end, theirs = socket.socketpair()
+        self._log = log
+        self._ours, theirs = socket.socketpair()
         self._writer: asyncio.StreamWriter | None = None
         with theirs, log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -51,12 +52,9 @@ class Worker:
         self.pid = self._process.pid
 
     async def start(self) -> Answer:
-        """How the import of the handler went; after a failure the worker is gone."""
-        self._reader, self._writer = await asyncio.open_connection(sock=self._end)
-        answer = await self._answer("init", INIT_SECONDS)
-        if answer.failed:
-            self.kill()
-        return answer
+        """How the import of the handler went."""
+        self._reader, self._writer = await asyncio.open_connection(sock=self._ours)
+        return await self._answer("init", INIT_SECONDS)
 
     async def invoke(self, event: bytes) -> Answer:
         """Run the handler on the event. A crash or a timeout is an answer too, and the end of the worker."""
@@ -73,13 +71,19 @@ class Worker:
                 failed = await self._frame() != b"ok"
                 return Answer(await self._frame(), failed)
         except TimeoutError:
-            self.kill()
-            return _failure("Sandbox.Timedout", request_id, f"Task timed out after {seconds:.2f} seconds")
+            return self._failure("Sandbox.Timedout", request_id, f"Task timed out after {seconds:.2f} seconds")
         except (asyncio.IncompleteReadError, ConnectionError):
             self.kill()
             code = self._process.returncode
             status = f"exit status {code}" if code >= 0 else f"signal {-code}"
-            return _failure("Runtime.ExitError", request_id, f"Runtime exited with error: {status}")
+            return self._failure("Runtime.ExitError", request_id, f"Runtime exited with error: {status}")
+
+    def _failure(self, kind: str, request_id: str, message: str) -> Answer:
+        self.kill()
+        failure = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"}
+        with self._log.open("a") as log:
+            log.write(json.dumps(failure) + "\n")
+        return Answer(json.dumps(failure).encode(), failed=True)
 
     async def _frame(self) -> bytes:
         (length,) = struct.unpack(">I", await self._reader.readexactly(4))
@@ -95,14 +99,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
         if self._writer:
-            self._writer.close()
-        else:
-            self._end.close()
-
-
-def _failure(kind: str, request_id: str, message: str) -> Answer:
-    text = json.dumps({"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"})
-    return Answer(text.encode(), failed=True)
+            self._writer.close()  # where it is not there yet, the start finds the process gone and closes it
 
 
 def _environment(function: Function) -> dict[str, str]:

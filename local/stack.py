@@ -105,8 +105,7 @@ class Stack:
                     yield
                 finally:
                     self._ready = False
-                    for pool in self.pools.values():
-                        pool.close()
+                    await asyncio.gather(*(pool.close() for pool in self.pools.values()))
                     (state / "stack.json").unlink(missing_ok=True)
 
     def _tell(self) -> None:

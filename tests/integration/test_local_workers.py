@@ -75,7 +75,7 @@ async def _with_pool(function: Function, log: Path, scenario: Scenario) -> Any:
         return await scenario(pool)
     finally:
         pids = pool.pids
-        pool.close()
+        await pool.close()
         assert not any(runs(pid) for pid in pids)
 
 
@@ -213,6 +213,11 @@ def test_an_event_of_more_than_six_mebibytes_is_refused_and_one_of_exactly_that_
 def test_what_a_handler_prints_goes_to_its_log(run: Run, tmp_path: Path) -> None:
     run(lambda pool: _do(pool, "print"))
     assert (tmp_path / "log").read_text() == "said by the handler\n"
+
+
+def test_a_crash_is_told_in_the_log_too(run: Run, tmp_path: Path) -> None:
+    answer = run(lambda pool: _do(pool, "crash"))
+    assert answer.payload.decode() + "\n" in (tmp_path / "log").read_text()
 
 
 def test_a_handler_that_cannot_be_imported_is_told_in_one_sentence(tmp_path: Path) -> None:
