@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from local.template import PSEUDO, Function, Template
 
 ROOT = Path(__file__).resolve().parents[2]
+# Gives the folder of a name, which the function fills the first time a test run asks for it.
+Once = Callable[[str, Callable[[Path], None]], Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Artifacts:
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_REGION": PSEUDO["AWS::Region"],
             "AWS_DEFAULT_REGION": PSEUDO["AWS::Region"],
+            "AWS_LAMBDA_LOG_FORMAT": "JSON",
             "AWS_LAMBDA_FUNCTION_NAME": function.name,
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory),
             "AWS_LAMBDA_FUNCTION_TIMEOUT": str(int(function.timeout)),

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from local import aws
 from local.template import Template
-from tests.infrastructure.artifacts import ROOT, Artifacts, build_for_host
+from tests.infrastructure.artifacts import ROOT, Artifacts, Once, build_for_host
 
 SAM_ENVIRONMENT = ROOT / ".venv-sam"
 
@@ -25,7 +25,7 @@ def template() -> Template:
 
 
 @pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     """Gives the folder of that name, made by the first worker that asks for it."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
@@ -43,7 +43,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 
 
 @pytest.fixture(scope="session")
-def artifacts(template: Template, once: Callable[[str, Callable[[Path], None]], Path]) -> Artifacts:
+def artifacts(template: Template, once: Once) -> Artifacts:
     """Everything that is deployed, built for this host."""
     return Artifacts(once("host", lambda into: build_for_host(template, into)))
 

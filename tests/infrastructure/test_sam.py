@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.template import Template
-from tests.infrastructure.artifacts import ROOT
+from tests.infrastructure.artifacts import ROOT, Once
 
 pytestmark = pytest.mark.sam
 
@@ -18,9 +18,7 @@ LAMBDA_BYTES = 250 * 1024 * 1024
 
 
 @pytest.fixture(params=PROCESSORS, scope="session")
-def build(
-    request: pytest.FixtureRequest, sam: Callable[..., str], once: Callable[[str, Callable[[Path], None]], Path]
-) -> tuple[str, Path]:
+def build(request: pytest.FixtureRequest, sam: Callable[..., str], once: Once) -> tuple[str, Path]:
     """A processor, and the folder that `sam build` made for it."""
 
     def run(into: Path) -> None:
