@@ -34,6 +34,8 @@ STATUS: dict[type[errors.CountError], Answer] = {
     errors.MethodNotAllowed: Answer(405, "invalid_request_error", "method_not_allowed", always_openai=True),
     errors.PayloadTooLarge: Answer(413, "request_too_large", "payload_too_large"),
     errors.UnsupportedMediaType: Answer(415, "invalid_request_error", "unsupported_media_type"),
+    errors.RateLimited: Answer(429, "rate_limit_error", "rate_limited"),
+    errors.ConcurrencyLimited: Answer(429, "rate_limit_error", "concurrency_limited"),
     errors.Internal: Answer(500, "api_error", "internal"),
     errors.NodeUnavailable: Answer(503, "overloaded_error", "node_unavailable", always_openai=True),
 }

@@ -76,6 +76,14 @@ class UnsupportedMediaType(CountError):
     """The body is not declared as JSON."""
 
 
+class RateLimited(CountError):
+    """The minute's limit is used up."""
+
+
+class ConcurrencyLimited(CountError):
+    """Every place for a request in flight is taken."""
+
+
 class Internal(CountError):
     """A fault of ours."""
 
