@@ -9,11 +9,11 @@ from aws_lambda_powertools import Logger
 
 from edge.exchange import Answer, Exchange, Route, json_answer
 from edge.infer import INFER_PREFIX
+from edge.record_query import PARAMETERS
 from edge.request import EdgeRequest
 from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
-from tokencount.adapters.request_log import RecordNotKept
 from tokencount.domain.credentials import Credential
 from tokencount.domain.errors import CountError, Internal, Unauthorized
 from tokencount.domain.ids import new_id
@@ -21,12 +21,16 @@ from tokencount.domain.ports import Credentials, RequestLog
 from tokencount.domain.records import RequestRecord
 from tokencount.domain.timing import Phases, server_timing
 
+# What a record may name of the edge's own bodies and query strings; another name is a client's.
+_PARAMS = frozenset({"model", "name", "scopes", "expires_at", "spend_cap", *PARAMETERS})
+
 
 @dataclass(slots=True)
 class Arrival:
     """A request before its caller is known."""
 
     id: str
+    at: datetime
     request: EdgeRequest
     phases: Phases
     record: RequestRecord | None = None
@@ -61,7 +65,8 @@ class Edge:
 
     def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
         """API Gateway's answer to API Gateway's event; whatever happens, an answer in the contract's form."""
-        arrival = Arrival(new_id("req"), EdgeRequest(event), Phases())
+        now = self._now()
+        arrival = Arrival(new_id("req", now), now, EdgeRequest(event), Phases())
         with self._logger.append_context_keys(request_id=arrival.id):
             answer = self._answer_or_error(arrival)
             self._keep_record(arrival, answer)
@@ -78,10 +83,10 @@ class Edge:
 
     def _answer(self, arrival: Arrival) -> Answer:
         request = arrival.request
-        route, parameters = self._routes.find(request.method, request.path)
+        route, parameters, path = self._routes.find(request.method, request.path)
         with arrival.phases.phase("edge_auth"):
             credential = self._authenticate(request)
-        arrival.record = self._new_record(arrival, credential)
+        arrival.record = self._new_record(arrival, path, credential)
         exchange = Exchange(arrival.id, request, arrival.phases, credential, arrival.record, arrival.headers)
         return route(exchange, **parameters)
 
@@ -92,19 +97,19 @@ class Edge:
         credential.require_valid(self._now())
         return credential
 
-    def _new_record(self, arrival: Arrival, credential: Credential) -> RequestRecord:
-        now, request = self._now(), arrival.request
+    def _new_record(self, arrival: Arrival, path: str, credential: Credential) -> RequestRecord:
+        request = arrival.request
         return RequestRecord(
             id=arrival.id,
-            created_at=now.isoformat(timespec="milliseconds"),
+            created_at=arrival.at.isoformat(timespec="milliseconds"),
             method=request.method,
-            path=request.path,
+            path=path,
             organization=credential.organization,
             project=credential.project,
             credential={"kind": credential.kind, "id": credential.id},
             request_bytes=len(request.body),
             user_agent=request.header("user-agent"),
-            expires_at=int((now + timedelta(days=self._record_days)).timestamp()),
+            expires_at=int((arrival.at + timedelta(days=self._record_days)).timestamp()),
         )
 
     def _keep_record(self, arrival: Arrival, answer: Answer) -> None:
@@ -116,7 +121,7 @@ class Edge:
         record.timing = arrival.phases.durations | {"total": arrival.phases.total()}
         try:
             self._log.put(record)
-        except RecordNotKept as error:
+        except Exception as error:
             self._logger.error("the record was not kept", extra={"fault": describe(error), "record": record.to_dict()})
 
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
@@ -138,6 +143,14 @@ class Edge:
 def _failure(arrival: Arrival, error: CountError) -> Answer:
     known = answer_to(error)
     if arrival.record is not None:
-        arrival.record.error = {"type": known.type, "code": known.code, "param": error.param}
+        arrival.record.error = {"type": known.type, "code": known.code, "param": _kept(error.param)}
     infer = arrival.request.path.startswith(INFER_PREFIX)
     return json_answer(error_body(error, arrival.id, infer=infer), known.status, error_headers(error))
+
+
+def _kept(param: str | None) -> str | None:
+    """As much of a path as is the edge's own: an unknown key becomes its parent's path."""
+    name, _, index = (param or "").partition(".")
+    if name not in _PARAMS:
+        return None
+    return param if index.isdecimal() else name

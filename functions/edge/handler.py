@@ -2,6 +2,7 @@
 
 import os
 import time
+from functools import cache
 
 import boto3
 from aws_lambda_powertools import Logger
@@ -14,6 +15,7 @@ from edge.requests import Requests
 from tokencount.adapters.credentials import CachedCredentials, CredentialStore
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
+from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue
 from tokencount.adapters.request_log import DynamoRequestLog
 from tokencount.adapters.secrets import read_secret
 from tokencount.adapters.settings import EdgeSettings
@@ -21,7 +23,8 @@ from tokencount.adapters.settings import EdgeSettings
 # Below the edge's own 28 seconds and above the counter's 26; a second attempt would count twice.
 _INVOKE = Config(read_timeout=27, connect_timeout=2, retries={"total_max_attempts": 1})
 # A table that does not answer in time is not waited for: the request goes on without it.
-_DYNAMODB = Config(read_timeout=2, connect_timeout=1, retries={"total_max_attempts": 3, "mode": "standard"})
+_DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 2, "mode": "standard"})
+_SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 
 
 def build(settings: EdgeSettings) -> Edge:
@@ -33,13 +36,16 @@ def build(settings: EdgeSettings) -> Edge:
     dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
     tokens = NodeTokens(read_keys(), read_keys)
     nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now)
-    log = DynamoRequestLog(dynamodb, settings.requests_table)
+    logger = Logger()
+    table = DynamoRequestLog(dynamodb, settings.requests_table, utc_now)
+    queue = RecordQueue(cache(lambda: boto3.client("sqs", config=_SQS)), settings.record_queue_url)
+    log = QueuedRequestLog(table, queue, logger)
     return Edge(
         Infer(Models.read(), nodes).routes | Requests(log).routes,
         credentials=CachedCredentials(CredentialStore(dynamodb, settings.credentials_table), time.monotonic),
         log=log,
         record_days=settings.record_days,
-        logger=Logger(),
+        logger=logger,
         now=utc_now,
     )
 

@@ -60,7 +60,9 @@ class Infer:
     def show_model(self, exchange: Exchange, id: str) -> Answer:
         """One served model."""
         exchange.credential.require_scope(INFER_RUN)
-        return json_answer(self._models.get(id))
+        model = self._models.get(id)
+        exchange.record.path = exchange.request.path
+        return json_answer(model)
 
 
 def _caller(exchange: Exchange) -> Caller:

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,14 @@ class EdgeRequest:
 
     def __init__(self, event: Mapping[str, Any]) -> None:
         self._event = event
-        self._headers = _headers(event)
+        self._headers = _values(event, "headers", "multiValueHeaders", str.lower)
         self.method: str = str(event.get("httpMethod") or "").upper()
         self.path = path_of(event)
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The values of the query string by name."""
+        return _values(self._event, "queryStringParameters", "multiValueQueryStringParameters", str)
 
     def header(self, name: str) -> str | None:
         """The last value of a header, its name in lower case, or None."""
@@ -63,12 +68,12 @@ class EdgeRequest:
         return str(text).encode("utf-8", "surrogatepass")
 
 
-def _headers(event: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Values by lower-case names; the single-value form serves where the multi-value one is missing."""
-    headers: dict[str, list[str]] = {}
-    for name, values in (event.get("multiValueHeaders") or {}).items():
-        headers.setdefault(name.lower(), []).extend(values or ())
-    for name, value in (event.get("headers") or {}).items():
-        if name.lower() not in headers and value is not None:
-            headers[name.lower()] = [value]
-    return headers
+def _values(event: Mapping[str, Any], single: str, multi: str, named: Callable[[str], str]) -> dict[str, list[str]]:
+    """Values by their names; the single-value form serves where the multi-value one is missing."""
+    found: dict[str, list[str]] = {}
+    for name, values in (event.get(multi) or {}).items():
+        found.setdefault(named(name), []).extend(values or ())
+    for name, value in (event.get(single) or {}).items():
+        if named(name) not in found and value is not None:
+            found[named(name)] = [value]
+    return found

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
 from tokencount.domain.errors import MethodNotAllowed, NotFound, quote
+from tokencount.domain.ids import is_id
 
 T = TypeVar("T")
 
@@ -18,21 +19,22 @@ class Routes(Generic[T]):
     """
 
     def __init__(self, table: Mapping[tuple[str, str], T]) -> None:
-        self._routes = [(method, _pattern(path), target) for (method, path), target in table.items()]
+        self._routes = [(method, path, _pattern(path), target) for (method, path), target in table.items()]
 
-    def find(self, method: str, path: str) -> tuple[T, dict[str, str]]:
-        """The route's target and its path parameters, decoded.
+    def find(self, method: str, path: str) -> tuple[T, dict[str, str], str]:
+        """The route's target, its path parameters, decoded, and as much of the path as a record may keep.
 
         Raises:
             NotFound: no route has this path.
             MethodNotAllowed: one has, with another method.
         """
         allowed = []
-        for route_method, pattern, target in self._routes:
+        for route_method, route_path, pattern, target in self._routes:
             if not (match := pattern.fullmatch(path)):
                 continue
             if route_method == method:
-                return target, {name: unquote(value) for name, value in match.groupdict().items()}
+                parameters = {name: unquote(value) for name, value in match.groupdict().items()}
+                return target, parameters, _kept(route_path, parameters)
             allowed.append(route_method)
         if allowed:
             message = f"{quote(method)} is not allowed here; allowed: {', '.join(allowed)}"
@@ -51,6 +53,16 @@ def path_of(event: Mapping[str, Any]) -> str:
         return path
     stage = (event.get("requestContext") or {}).get("stage")
     return str(event.get("path") or "/").removeprefix(f"/{stage}" if stage else "") or "/"
+
+
+def _kept(path: str, parameters: Mapping[str, str]) -> str:
+    """The route's path with ids filled in, and only ids: what else a client puts there may be a credential."""
+
+    def fill(match: re.Match[str]) -> str:
+        value = parameters[match[1]]
+        return value if is_id(value) else f"{{{match[1]}}}"
+
+    return re.sub(r"\{(\w+)\+?\}", fill, path)
 
 
 def _pattern(path: str) -> re.Pattern[str]:

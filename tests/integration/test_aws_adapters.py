@@ -48,7 +48,7 @@ def record(**rest: Any) -> RequestRecord:
     known: dict[str, Any] = {
         "id": "req_1", "created_at": NOW.isoformat(), "method": "POST", "path": "/x", "organization": "o",
         "project": "p", "credential": {"kind": "api_key", "id": "key_1"}, "request_bytes": 5, "user_agent": None,
-        "expires_at": 1,
+        "expires_at": 2_000_000_000,
     }  # fmt: skip
     return RequestRecord(**known | rest)
 
@@ -72,7 +72,7 @@ def test_of_a_credential_nothing_that_opens_anything_is_stored(dynamodb: Any) ->
 
 
 def test_a_record_is_read_back_as_it_was_written(dynamodb: Any) -> None:
-    log = DynamoRequestLog(dynamodb, "t")
+    log = DynamoRequestLog(dynamodb, "t", lambda: NOW)
     full = record(
         status=200, input_tokens=27, route="function", images=ImageTotals(1, 2, 0, 4),
         timing={"parse": 1.25, "total": 2.0},
@@ -90,9 +90,9 @@ def test_a_table_that_does_not_answer_is_told_in_the_domain_s_words() -> None:
         CredentialStore(missing, "none").find(new_secret("sk"))
     assert refusal.value.retry_after == 5
     with pytest.raises(NodeUnavailable):
-        DynamoRequestLog(missing, "none").get("req_1")
+        DynamoRequestLog(missing, "none", lambda: NOW).get("req_1")
     with pytest.raises(RecordNotKept):
-        DynamoRequestLog(missing, "none").put(record())
+        DynamoRequestLog(missing, "none", lambda: NOW).put(record())
 
 
 def test_a_secret_is_read_by_its_name() -> None:

@@ -11,7 +11,7 @@ from edge.requests import Requests
 from tests.support.logs import ReadableLogger
 from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
 from tokencount.domain.ports import Caller, NodeAnswer
-from tokencount.domain.records import RequestRecord
+from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
 
 NOW = datetime(2026, 7, 26, 12, tzinfo=UTC)
 KEY = new_secret("sk")
@@ -50,13 +50,21 @@ class KnownCredentials(dict[str, Credential]):
 
 
 class MemoryLog(dict[str, RequestRecord]):
-    """Records by their ids."""
+    """Records by their ids; every query finds all of them, and goes on after `last`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: str | None = None
 
     def put(self, record: RequestRecord) -> None:
         self[record.id] = record
 
     def get(self, request_id: str) -> dict[str, Any] | None:  # type: ignore[override]
         return self[request_id].to_dict() if request_id in self else None
+
+    def find(self, query: RecordQuery) -> RecordPage:
+        self.query = query
+        return RecordPage([record.to_dict() for record in self.values()], self.last)
 
 
 class OneNode:

@@ -4,20 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from tokencount.adapters.settings import BadSetting, CounterSettings, EdgeSettings
+from tokencount.adapters.settings import BadSetting, CounterSettings, EdgeSettings, RecorderSettings
 
 EDGE = {
     "CREDENTIALS_TABLE": "c",
     "REQUESTS_TABLE": "r",
     "NODE_TOKEN_SECRET": "s",
     "COUNTERS": '{"m": "f:live"}',
+    "RECORD_QUEUE_URL": "q",
     "RECORD_DAYS": "30",
 }
 COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS": "k"}
 
 
 def test_good_environments_become_settings() -> None:
-    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "r", "s", {"m": "f:live"}, 30)
+    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "r", "s", {"m": "f:live"}, "q", 30)
+    assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
     assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k")
 
 

@@ -17,6 +17,7 @@ class EdgeSettings:
 
     Args:
         counters: the alias to invoke, by model id.
+        record_queue_url: where records go that the table does not take.
         record_days: how long a request's record is kept.
     """
 
@@ -24,6 +25,7 @@ class EdgeSettings:
     requests_table: str
     node_token_secret: str
     counters: Mapping[str, str]
+    record_queue_url: str
     record_days: int
 
     @classmethod
@@ -34,8 +36,21 @@ class EdgeSettings:
             requests_table=_text(env, "REQUESTS_TABLE"),
             node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
             counters=_mapping(env, "COUNTERS"),
+            record_queue_url=_text(env, "RECORD_QUEUE_URL"),
             record_days=_positive(env, "RECORD_DAYS"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderSettings:
+    """What the recorder function is told."""
+
+    requests_table: str
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Raises BadSetting, naming the variable."""
+        return cls(requests_table=_text(env, "REQUESTS_TABLE"))
 
 
 @dataclass(frozen=True, slots=True)

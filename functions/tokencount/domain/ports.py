@@ -1,11 +1,14 @@
 """What the edge needs from outside, in the domain's words."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from tokencount.domain.credentials import Credential, Secret
-from tokencount.domain.records import RequestRecord
+from tokencount.domain.limits import Allowance, Usage, Window
+from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
 
 
 class Credentials(Protocol):
@@ -22,7 +25,10 @@ class RequestLog(Protocol):
         """Keeps `record`."""
 
     def get(self, request_id: str) -> dict[str, Any] | None:
-        """The record of that id as plain JSON types, or None."""
+        """The record of that id as plain JSON types, or None where there is none or its time is over."""
+
+    def find(self, query: RecordQuery) -> RecordPage:
+        """The records that a query asks for; one written just now may not be among them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +55,43 @@ class Nodes(Protocol):
 
     def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
         """Raises NodeUnavailable where the counter gives no answer, PayloadTooLarge where it could not be sent."""
+
+
+class Limits(Protocol):
+    """Holds callers to their limits."""
+
+    def take_request(self, caller: Caller) -> Allowance | None:
+        """Counts a request of the caller's project; None where that cannot be done and the request goes on without."""
+
+    def in_flight(self, caller: Caller) -> AbstractContextManager[None]:
+        """Holds a place of the caller's organization. Raises ConcurrencyLimited where there is none."""
+
+
+class Windows(Protocol):
+    """Counts what is used of a limit a minute. Every method raises LimitsUnavailable where it cannot."""
+
+    def reserve(self, key: str, window: Window, units: int, limit: int) -> Usage:
+        """Takes `units` of the window's `limit`, or none of them."""
+
+    def settle(self, key: str, window: Window, unused: int) -> None:
+        """Gives back units that were reserved and not needed."""
+
+
+class Leases(Protocol):
+    """Counts an organization's requests in flight. Every method raises LimitsUnavailable where it cannot."""
+
+    def acquire(self, organization: str, request_id: str, limit: int, now: datetime) -> bool:
+        """Whether the request has one of `limit` places, for 30 seconds at most."""
+
+    def release(self, organization: str, request_id: str) -> None:
+        """Gives the place back, if it is still held."""
+
+
+class LimitSettings(Protocol):
+    """What is allowed to whom. Every method raises LimitsUnavailable where it cannot be read."""
+
+    def requests_per_minute(self, project: str) -> int:
+        """How many requests a project may send a minute."""
+
+    def requests_in_flight(self, organization: str) -> int:
+        """How many requests of an organization may be answered at a time."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 
 @dataclass(slots=True)
@@ -52,5 +52,45 @@ class RequestRecord:
         """Plain JSON types."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The record that `to_dict` gave.
+
+        Raises:
+            KeyError, TypeError: a field is missing or one too many.
+        """
+        return cls(**{**data, "images": ImageTotals(**data["images"])})
+
 
 FIELDS = tuple(item.name for item in fields(RequestRecord))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordQuery:
+    """Which of a project's records are wanted, the newest first.
+
+    Args:
+        statuses: the lowest and the highest.
+        since: the lowest id, as ids sort by time.
+        after: the id of the last record of the page before.
+        limit: records a page.
+    """
+
+    project: str
+    model: str | None = None
+    statuses: tuple[int, int] | None = None
+    since: str | None = None
+    after: str | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """Some records, each with every field as plain JSON types.
+
+    Args:
+        last: the id after which the next page begins, which need not be one of `records`; None at the end.
+    """
+
+    records: list[dict[str, Any]]
+    last: str | None

@@ -1,0 +1,1 @@
+"""The function that writes the records which the requests table did not take at once."""

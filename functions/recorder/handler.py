@@ -1,0 +1,25 @@
+"""The recorder function."""
+
+import os
+from datetime import UTC, datetime
+from functools import partial
+
+import boto3
+from aws_lambda_powertools import Logger
+from botocore.config import Config
+
+from recorder.app import Recorder
+from tokencount.adapters.request_log import DynamoRequestLog
+from tokencount.adapters.settings import RecorderSettings
+
+# Ten messages of a table that does not answer end within the function's 30 seconds; the queue tries again.
+_DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
+
+
+def build(settings: RecorderSettings) -> Recorder:
+    """The recorder of a deployment."""
+    dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
+    return Recorder(DynamoRequestLog(dynamodb, settings.requests_table, partial(datetime.now, UTC)), Logger())
+
+
+handler = build(RecorderSettings.from_env(os.environ))
