@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokencount.domain import errors
+from tokencount.domain.limits import Allowance
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,12 @@ def error_headers(error: errors.CountError) -> dict[str, str]:
     if isinstance(error, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
     return headers
+
+
+def limit_headers(allowance: Allowance) -> dict[str, str]:
+    """The headers that tell how much of the minute is left."""
+    return {
+        "RateLimit-Limit": str(allowance.limit),
+        "RateLimit-Remaining": str(allowance.remaining),
+        "RateLimit-Reset": str(allowance.reset),
+    }

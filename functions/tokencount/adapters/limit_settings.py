@@ -1,0 +1,66 @@
+"""What a project or an organization may do: rows of the limits table, over the template's defaults."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from tokencount.adapters.limits import LimitsTable
+
+CACHE_SECONDS = 60.0
+MAX_LIMIT = 1_000_000_000
+_CACHE_SIZE = 4096
+
+
+class TableLimitSettings:
+    """Limits by row, remembered for at most 60 seconds.
+
+    A row is `settings#project#<id>` with `requests_per_minute`, or `settings#organization#<id>` with
+    `requests_in_flight`: a whole number up to MAX_LIMIT, 0 for nothing at all. Without such a number the default holds.
+
+    Args:
+        requests_per_minute, requests_in_flight: the defaults.
+        clock: monotonic seconds.
+        ignored: told the row's key and attribute where a value is no such number.
+    """
+
+    def __init__(
+        self,
+        table: LimitsTable,
+        *,
+        requests_per_minute: int,
+        requests_in_flight: int,
+        clock: Callable[[], float],
+        ignored: Callable[[str, str], None],
+    ) -> None:
+        self._table = table
+        self._defaults = {"requests_per_minute": requests_per_minute, "requests_in_flight": requests_in_flight}
+        self._clock = clock
+        self._ignored = ignored
+        self._known: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def requests_per_minute(self, project: str) -> int:
+        """Raises LimitsUnavailable."""
+        return self._limit(f"settings#project#{project}", "requests_per_minute")
+
+    def requests_in_flight(self, organization: str) -> int:
+        """Raises LimitsUnavailable."""
+        return self._limit(f"settings#organization#{organization}", "requests_in_flight")
+
+    def _limit(self, key: str, name: str) -> int:
+        now = self._clock()
+        if (known := self._known.get(key)) and now - known[0] < CACHE_SECONDS:
+            return known[1]
+        limit = self._read(key, name)
+        self._known.pop(key, None)
+        self._known[key] = (now, limit)
+        if len(self._known) > _CACHE_SIZE:
+            self._known.popitem(last=False)
+        return limit
+
+    def _read(self, key: str, name: str) -> int:
+        value: Any = self._table.get(key).get(name)
+        if type(value) is int and 0 <= value <= MAX_LIMIT:
+            return value
+        if value is not None:
+            self._ignored(key, name)
+        return self._defaults[name]
