@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import boto3
+import botocore.session
 from botocore.config import Config
 
 from local.errors import StackError
+from local.process import needed_environment
 from local.template import PSEUDO, Template
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.domain.credentials import INFER_RUN, Credential, new_secret
@@ -26,6 +28,7 @@ def moto(log: Path) -> Iterator[str]:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-P", str(script)],
+            env=needed_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
@@ -44,7 +47,9 @@ def moto(log: Path) -> Iterator[str]:
 
 def provision(template: Template, endpoint: str) -> str:
     """Create the template's tables and secrets there, and an organization, project and API key; returns the key."""
-    session = boto3.Session("local", "local", region_name=PSEUDO["AWS::Region"])
+    # AWS_PROFILE may name one that is not here.
+    anyone = botocore.session.Session({"profile": (None, None, None, None)})
+    session = boto3.Session("local", "local", region_name=PSEUDO["AWS::Region"], botocore_session=anyone)
     direct = Config(proxies={})
     database = session.client("dynamodb", endpoint_url=endpoint, config=direct)
     for name, properties in template.resources("AWS::DynamoDB::Table"):

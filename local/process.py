@@ -102,9 +102,14 @@ class Worker:
             self._writer.close()  # where it is not there yet, the start finds the process gone and closes it
 
 
+def needed_environment() -> dict[str, str]:
+    """Of the user's own environment only what every process needs: no profile, no proxy, no region."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+
+
 def _environment(function: Function) -> dict[str, str]:
-    """What Lambda sets, and of the user's own only what a process needs: no profile, no proxy, no region."""
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
+    """What Lambda sets for a function."""
+    return needed_environment() | {
         "AWS_ACCESS_KEY_ID": "local",
         "AWS_SECRET_ACCESS_KEY": "local",
         "AWS_REGION": PSEUDO["AWS::Region"],

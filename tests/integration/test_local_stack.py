@@ -108,6 +108,14 @@ def test_stack_json_follows_the_workers_that_come_and_go(stack: Stack, project: 
     assert before not in inner()
 
 
+def test_the_users_own_aws_settings_and_proxies_do_not_matter(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "not-here")
+    for name in ("AWS_ENDPOINT_URL", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with Stack(root=project) as stack, closing(connect(stack.url)) as client:
+        assert "secret" in ask(client, {"aws": True})
+
+
 def test_a_layer_that_is_not_built_is_one_clear_sentence(project: Path, tmp_path: Path) -> None:
     (tmp_path / "template.yaml").write_text(TEMPLATE)
     (tmp_path / "layers" / "model-a").mkdir(parents=True)
