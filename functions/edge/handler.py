@@ -13,17 +13,24 @@ from edge.infer import Infer
 from edge.models import Models
 from edge.requests import Requests
 from tokencount.adapters.credentials import CachedCredentials, CredentialStore
+from tokencount.adapters.leases import DynamoLeases
+from tokencount.adapters.limit_settings import TableLimitSettings
+from tokencount.adapters.limits import DynamoWindows, LimitsTable
+from tokencount.adapters.metrics import limiter_unavailable
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
 from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue
 from tokencount.adapters.request_log import DynamoRequestLog
 from tokencount.adapters.secrets import read_secret
 from tokencount.adapters.settings import EdgeSettings
+from tokencount.domain.limiter import Limiter
 
 # Below the edge's own 28 seconds and above the counter's 26; a second attempt would count twice.
 _INVOKE = Config(read_timeout=27, connect_timeout=2, retries={"total_max_attempts": 1})
 # A table that does not answer in time is not waited for: the request goes on without it.
 _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 2, "mode": "standard"})
+# One attempt: after a lost answer a second one would count twice.
+_LIMITS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 _SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 
 
@@ -41,12 +48,29 @@ def build(settings: EdgeSettings) -> Edge:
     queue = RecordQueue(cache(lambda: boto3.client("sqs", config=_SQS)), settings.record_queue_url)
     log = QueuedRequestLog(table, queue, logger)
     return Edge(
-        Infer(Models.read(), nodes).routes | Requests(log).routes,
+        Infer(Models.read(), nodes, _limiter(settings, logger)).routes | Requests(log).routes,
         credentials=CachedCredentials(CredentialStore(dynamodb, settings.credentials_table), time.monotonic),
         log=log,
         record_days=settings.record_days,
         logger=logger,
         now=utc_now,
+    )
+
+
+def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
+    def ignored(row: str, attribute: str) -> None:
+        logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
+
+    table = LimitsTable(boto3.client("dynamodb", config=_LIMITS), settings.limits_table)
+    limit_settings = TableLimitSettings(
+        table,
+        requests_per_minute=settings.requests_per_minute,
+        requests_in_flight=settings.requests_in_flight,
+        clock=time.monotonic,
+        ignored=ignored,
+    )
+    return Limiter(
+        DynamoWindows(table), DynamoLeases(table), limit_settings, now=utc_now, unavailable=limiter_unavailable
     )
 
 

@@ -1,16 +1,18 @@
 """The infer service's routing: which model is asked for, whether it may be asked, and its counter's answer."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from edge.exchange import Answer, Exchange, Route, json_answer
 from edge.models import Models
+from tokencount.adapters.answers import limit_headers
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER
 from tokencount.domain.checks import model_id
 from tokencount.domain.credentials import INFER_RUN
 from tokencount.domain.errors import PayloadTooLarge, UnsupportedMediaType
-from tokencount.domain.ports import Caller, NodeAnswer, Nodes
+from tokencount.domain.ports import Caller, Limits, NodeAnswer, Nodes
 from tokencount.domain.records import ImageTotals, RequestRecord
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import read_server_timing
@@ -23,9 +25,10 @@ _KEPT = {"retry-after"}
 class Infer:
     """The routes below `/v1/infer`."""
 
-    def __init__(self, models: Models, nodes: Nodes) -> None:
+    def __init__(self, models: Models, nodes: Nodes, limits: Limits) -> None:
         self._models = models
         self._nodes = nodes
+        self._limits = limits
 
     @property
     def routes(self) -> dict[tuple[str, str], Route]:
@@ -46,8 +49,9 @@ class Infer:
         model = self._models.get(model_id(loads(body)))
         exchange.record.model = model["id"]
         _require_size(body, model["max_request_bytes"], model["id"])
-        with exchange.phases.phase("edge_upstream"):
-            reply = self._nodes.count(model["id"], body.decode(), _caller(exchange))
+        caller = _caller(exchange)
+        with self._within_limits(exchange, caller), exchange.phases.phase("edge_upstream"):
+            reply = self._nodes.count(model["id"], body.decode(), caller)
         exchange.phases.durations |= read_server_timing(reply.headers.get("server-timing", ""))
         _complete(exchange.record, reply)
         return Answer(reply.status, reply.body, {name: reply.headers[name] for name in _KEPT & reply.headers.keys()})
@@ -63,6 +67,18 @@ class Infer:
         model = self._models.get(id)
         exchange.record.path = exchange.request.path
         return json_answer(model)
+
+    @contextmanager
+    def _within_limits(self, exchange: Exchange, caller: Caller) -> Iterator[None]:
+        """Counts the request and holds a place for it; goes on without where the limits cannot be reached."""
+        allowance = self._limits.take_request(caller)
+        if allowance is None:
+            yield
+            return
+        exchange.headers |= limit_headers(allowance)
+        allowance.require()
+        with self._limits.in_flight(caller):
+            yield
 
 
 def _caller(exchange: Exchange) -> Caller:

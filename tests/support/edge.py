@@ -1,6 +1,7 @@
 """An edge on doubles of three lines, and API Gateway events to send to it."""
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,8 @@ from edge.models import Models
 from edge.requests import Requests
 from tests.support.logs import ReadableLogger
 from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
-from tokencount.domain.ports import Caller, NodeAnswer
+from tokencount.domain.limits import Allowance
+from tokencount.domain.ports import Caller, Limits, NodeAnswer
 from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
 
 NOW = datetime(2026, 7, 26, 12, tzinfo=UTC)
@@ -67,6 +69,16 @@ class MemoryLog(dict[str, RequestRecord]):
         return RecordPage([record.to_dict() for record in self.values()], self.last)
 
 
+class OpenLimits:
+    """Admits everything."""
+
+    def take_request(self, caller: Caller) -> Allowance | None:
+        return Allowance(granted=True, limit=600, remaining=599, reset=60)
+
+    def in_flight(self, caller: Caller) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
 class OneNode:
     """A counter that answers the same to all."""
 
@@ -81,16 +93,16 @@ class OneNode:
 
 
 class EdgeUnderTest:
-    """The real edge between doubles."""
+    """The real edge between doubles, without limits if none are given."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.credentials = KnownCredentials({KEY.digest: credential()})
         self.log = MemoryLog()
         self.node = OneNode()
         self.logger = ReadableLogger()
-        big = MODEL | {"id": "b3os/big", "max_request_bytes": 5000}
+        models = Models({"b3os/tiny": MODEL, "b3os/big": MODEL | {"id": "b3os/big", "max_request_bytes": 5000}})
         self.edge = Edge(
-            Infer(Models({"b3os/tiny": MODEL, "b3os/big": big}), self.node).routes | Requests(self.log).routes,
+            Infer(models, self.node, limits or OpenLimits()).routes | Requests(self.log).routes,
             credentials=self.credentials,
             log=self.log,
             record_days=30,

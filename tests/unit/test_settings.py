@@ -8,17 +8,20 @@ from tokencount.adapters.settings import BadSetting, CounterSettings, EdgeSettin
 
 EDGE = {
     "CREDENTIALS_TABLE": "c",
+    "LIMITS_TABLE": "l",
     "REQUESTS_TABLE": "r",
     "NODE_TOKEN_SECRET": "s",
     "COUNTERS": '{"m": "f:live"}',
     "RECORD_QUEUE_URL": "q",
     "RECORD_DAYS": "30",
+    "REQUESTS_PER_MINUTE": "600",
+    "REQUESTS_IN_FLIGHT": "64",
 }
 COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS": "k"}
 
 
 def test_good_environments_become_settings() -> None:
-    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "r", "s", {"m": "f:live"}, "q", 30)
+    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64)
     assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
     assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k")
 

@@ -19,25 +19,33 @@ class EdgeSettings:
         counters: the alias to invoke, by model id.
         record_queue_url: where records go that the table does not take.
         record_days: how long a request's record is kept.
+        requests_per_minute: of a project, where its own settings say nothing else.
+        requests_in_flight: likewise of an organization.
     """
 
     credentials_table: str
+    limits_table: str
     requests_table: str
     node_token_secret: str
     counters: Mapping[str, str]
     record_queue_url: str
     record_days: int
+    requests_per_minute: int
+    requests_in_flight: int
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
         """Raises BadSetting, naming the variable."""
         return cls(
             credentials_table=_text(env, "CREDENTIALS_TABLE"),
+            limits_table=_text(env, "LIMITS_TABLE"),
             requests_table=_text(env, "REQUESTS_TABLE"),
             node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
             counters=_mapping(env, "COUNTERS"),
             record_queue_url=_text(env, "RECORD_QUEUE_URL"),
             record_days=_positive(env, "RECORD_DAYS"),
+            requests_per_minute=_positive(env, "REQUESTS_PER_MINUTE"),
+            requests_in_flight=_positive(env, "REQUESTS_IN_FLIGHT"),
         )
 
 
