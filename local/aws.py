@@ -1,11 +1,12 @@
-"""What stands in for AWS: moto's server with the tables and the secret of template.yaml, and a first API key."""
+"""What stands in for AWS: moto's server with the tables, queues and secret of template.yaml, and a first API key."""
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
@@ -13,11 +14,16 @@ from botocore.config import Config
 
 from local.errors import StackError
 from local.process import needed_environment
+from local.queues import create_queues
 from local.template import PSEUDO, Template
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.domain.credentials import INFER_RUN, Credential, new_secret
 from tokencount.domain.ids import new_id
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+DIRECT = Config(proxies={})
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
 
 
@@ -46,22 +52,30 @@ def moto(log: Path) -> Iterator[str]:
 
 
 def provision(template: Template, endpoint: str) -> str:
-    """Create the template's tables and secrets there, and an organization, project and API key; returns the key."""
-    # AWS_PROFILE may name one that is not here.
-    anyone = botocore.session.Session({"profile": (None, None, None, None)})
-    session = boto3.Session("local", "local", region_name=PSEUDO["AWS::Region"], botocore_session=anyone)
-    direct = Config(proxies={})
-    database = session.client("dynamodb", endpoint_url=endpoint, config=direct)
+    """Create what the template describes there, and an organization, project and API key; returns the key."""
+    database = session().client("dynamodb", endpoint_url=endpoint, config=DIRECT)
     for name, properties in template.resources("AWS::DynamoDB::Table"):
-        wanted = {key: properties[key] for key in TABLE_PROPERTIES if key in properties}
-        database.create_table(TableName=name, **template.resolve(wanted))
-        if ttl := properties.get("TimeToLiveSpecification"):
-            database.update_time_to_live(TableName=name, TimeToLiveSpecification=ttl)
-    vault = session.client("secretsmanager", endpoint_url=endpoint, config=direct)
+        create_table(database, name, template.resolve(properties))
+    create_queues(template, session().client("sqs", endpoint_url=endpoint, config=DIRECT))
+    vault = session().client("secretsmanager", endpoint_url=endpoint, config=DIRECT)
     for name, text in template.secrets.items():
         vault.create_secret(Name=name, SecretString=text)
     store = CredentialStore(database, "CredentialsTable")
     return _first_key(store)
+
+
+def session() -> boto3.Session:
+    """Whoever asks is the same here."""
+    # AWS_PROFILE may name one that is not here.
+    anyone = botocore.session.Session({"profile": (None, None, None, None)})
+    return boto3.Session("local", "local", region_name=PSEUDO["AWS::Region"], botocore_session=anyone)
+
+
+def create_table(database: "DynamoDBClient", name: str, properties: Mapping[str, Any]) -> None:
+    """Create a table as the template's resolved properties say."""
+    database.create_table(TableName=name, **{key: properties[key] for key in TABLE_PROPERTIES if key in properties})
+    if ttl := properties.get("TimeToLiveSpecification"):
+        database.update_time_to_live(TableName=name, TimeToLiveSpecification=ttl)
 
 
 def endpoint_variables(endpoint: str, invoke: str) -> dict[str, str]:

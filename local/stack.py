@@ -29,6 +29,7 @@ from local.lambda_api import lambda_api
 from local.pool import Pool
 from local.port import claim
 from local.process import Answer
+from local.queues import polled
 from local.template import Function, Template
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +46,7 @@ class Stack:
 
     url: str
     api_key: str
+    aws_url: str  # of what stands in for AWS
 
     def __init__(self, port: int = 0, *, state: Path | None = None, root: Path = ROOT) -> None:
         self._port = port
@@ -91,13 +93,19 @@ class Stack:
         logs = state / "logs"
         logs.mkdir(parents=True, exist_ok=True)
         with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke:
+            self.aws_url = endpoint
             self.api_key = await asyncio.to_thread(aws.provision, self.template, endpoint)
             endpoints = aws.endpoint_variables(endpoint, "http://{}:{}".format(*invoke.getsockname()))
             for function, model in functions:
                 log = logs / f"{function.name}.log"
                 log.write_bytes(b"")
                 self.pools[function.name] = Pool(function, endpoints | model, log, self._tell)
-            async with _served(lambda_api(self.pools), invoke), _served(Gateway(self.template, self.pools), front):
+            sqs = aws.session().client("sqs", endpoint_url=endpoint, config=aws.DIRECT)
+            async with (
+                _served(lambda_api(self.pools), invoke),
+                _served(Gateway(self.template, self.pools), front),
+                polled(self.template.event_sources, self.pools, sqs),
+            ):
                 try:
                     await asyncio.gather(*(pool.warm() for pool in self.pools.values()))
                     self._ready = True

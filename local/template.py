@@ -49,6 +49,16 @@ class Route:
     function: str
 
 
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """One event of type SQS. `partial`: the function tells which messages of a batch failed."""
+
+    queue: str
+    function: str
+    batch_size: int
+    partial: bool
+
+
 class _Loader(yaml.SafeLoader):
     """YAML with CloudFormation's short tags."""
 
@@ -93,6 +103,21 @@ class Template:
             for name, own in self.resources("AWS::Serverless::Function")
             for event in own.get("Events", {}).values()
             if event["Type"] == "Api"
+        ]
+
+    @cached_property
+    def event_sources(self) -> list[EventSource]:
+        """Every queue whose messages a function takes."""
+        return [
+            EventSource(
+                self.resolve(event["Properties"]["Queue"]),
+                name,
+                event["Properties"]["BatchSize"],
+                "ReportBatchItemFailures" in event["Properties"].get("FunctionResponseTypes", []),
+            )
+            for name, own in self.resources("AWS::Serverless::Function")
+            for event in own.get("Events", {}).values()
+            if event["Type"] == "SQS"
         ]
 
     @cached_property
