@@ -23,6 +23,7 @@ FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
 NOT_IMPORTED = {
     "edge.handler.handler": ("counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
     "counter.handler.handler": ("edge", "boto3", "botocore.session", "huggingface_hub"),
+    "recorder.handler.handler": ("edge", "counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
 }
 
 

@@ -19,8 +19,15 @@ EDGE = {
     ("dynamodb:GetItem", "RequestsTable.Arn"),
     ("dynamodb:PutItem", "RequestsTable.Arn"),
     ("dynamodb:Query", "${RequestsTable.Arn}/index/by-project"),
+    ("sqs:SendMessage", "RecordQueue.Arn"),
 }
-COUNTER = {KEYS}
+RECORDER = {
+    ("sqs:ReceiveMessage", "RecordQueue.Arn"),
+    ("sqs:DeleteMessage", "RecordQueue.Arn"),
+    ("sqs:GetQueueAttributes", "RecordQueue.Arn"),
+    ("dynamodb:PutItem", "RequestsTable.Arn"),
+}
+RIGHTS = {"edge.handler.handler": EDGE, "counter.handler.handler": {KEYS}, "recorder.handler.handler": RECORDER}
 # Their own logs and traces.
 MANAGED = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
 
@@ -51,31 +58,25 @@ def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
-def roles(deployed: dict[str, Any]) -> dict[str, str]:
-    """The role of each function."""
+def functions(deployed: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The handler and the role of each function."""
     return {
-        name: resource["Properties"]["Role"]["Fn::GetAtt"][0]
+        name: (resource["Properties"]["Handler"], deployed[resource["Properties"]["Role"]["Fn::GetAtt"][0]])
         for name, resource in deployed.items()
         if resource["Type"] == "AWS::Lambda::Function"
     }
 
 
-def test_the_edge_may_use_its_tables_read_the_token_keys_and_invoke_the_counters_aliases(
-    deployed: dict[str, Any],
-) -> None:
-    counters = {("lambda:InvokeFunction", f"{name}Aliaslive") for name in roles(deployed) if name != "EdgeFunction"}
-    assert counters
-    assert rights(deployed["EdgeFunctionRole"]) == EDGE | counters
-
-
-def test_a_counter_may_read_the_token_keys_and_nothing_else(deployed: dict[str, Any]) -> None:
-    assert {role for name, role in roles(deployed).items() if name != "EdgeFunction"} == {"CounterRole"}
-    assert rights(deployed["CounterRole"]) == COUNTER
+def test_a_function_may_do_what_stands_here_and_nothing_else(deployed: dict[str, Any]) -> None:
+    found = functions(deployed)
+    counters = {name for name, (handler, _) in found.items() if handler == "counter.handler.handler"}
+    invoke = {("lambda:InvokeFunction", f"{name}Aliaslive") for name in counters}
+    assert invoke
+    for name, (handler, role) in found.items():
+        assert rights(role) == RIGHTS[handler] | (invoke if name == "EdgeFunction" else set())
 
 
 def test_managed_policies_give_logs_and_traces_alone(deployed: dict[str, Any]) -> None:
-    for role in set(roles(deployed).values()):
-        attached = {
-            named(arn).rsplit("/", 1)[1].strip('"') for arn in deployed[role]["Properties"]["ManagedPolicyArns"]
-        }
+    for _, role in functions(deployed).values():
+        attached = {named(arn).rsplit("/", 1)[1].strip('"') for arn in role["Properties"]["ManagedPolicyArns"]}
         assert attached <= MANAGED
