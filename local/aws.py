@@ -51,9 +51,13 @@ def moto(log: Path) -> Iterator[str]:
             process.kill()
 
 
-def provision(template: Template, endpoint: str) -> str:
-    """Create what the template describes there, and an organization, project and API key; returns the key."""
-    database = session().client("dynamodb", endpoint_url=endpoint, config=DIRECT)
+def provision(template: Template, endpoint: str, dynamodb: str | None = None) -> str:
+    """Create what the template describes there, and an organization, project and API key; returns the key.
+
+    Args:
+        dynamodb: where the tables go instead.
+    """
+    database = session().client("dynamodb", endpoint_url=dynamodb or endpoint, config=DIRECT)
     for name, properties in template.resources("AWS::DynamoDB::Table"):
         create_table(database, name, template.resolve(properties))
     create_queues(template, session().client("sqs", endpoint_url=endpoint, config=DIRECT))
@@ -78,9 +82,9 @@ def create_table(database: "DynamoDBClient", name: str, properties: Mapping[str,
         database.update_time_to_live(TableName=name, TimeToLiveSpecification=ttl)
 
 
-def endpoint_variables(endpoint: str, invoke: str) -> dict[str, str]:
+def endpoint_variables(endpoint: str, invoke: str, dynamodb: str | None = None) -> dict[str, str]:
     """Where boto3 in a function finds each service."""
-    services = {"DYNAMODB": endpoint, "SECRETS_MANAGER": endpoint, "SQS": endpoint, "LAMBDA": invoke}
+    services = {"DYNAMODB": dynamodb or endpoint, "SECRETS_MANAGER": endpoint, "SQS": endpoint, "LAMBDA": invoke}
     return {f"AWS_ENDPOINT_URL_{service}": url for service, url in services.items()}
 
 

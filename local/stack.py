@@ -42,16 +42,20 @@ class Stack:
         port: of the HTTP front; 0 takes a free one.
         state: folder for `stack.json` and the functions' logs; one that is thrown away if not given.
         root: folder of `template.yaml`.
+        dynamodb: URL of an empty DynamoDB to have the tables in, instead of moto's.
     """
 
     url: str
     api_key: str
     aws_url: str  # of what stands in for AWS
 
-    def __init__(self, port: int = 0, *, state: Path | None = None, root: Path = ROOT) -> None:
+    def __init__(
+        self, port: int = 0, *, state: Path | None = None, root: Path = ROOT, dynamodb: str | None = None
+    ) -> None:
         self._port = port
         self._state = state
         self._root = root
+        self._dynamodb = dynamodb
         self.template = Template(root / "template.yaml")
         self.pools: dict[str, Pool] = {}
         self._ready = False
@@ -94,8 +98,9 @@ class Stack:
         logs.mkdir(parents=True, exist_ok=True)
         with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke:
             self.aws_url = endpoint
-            self.api_key = await asyncio.to_thread(aws.provision, self.template, endpoint)
-            endpoints = aws.endpoint_variables(endpoint, "http://{}:{}".format(*invoke.getsockname()))
+            self.api_key = await asyncio.to_thread(aws.provision, self.template, endpoint, self._dynamodb)
+            invoke_url = "http://{}:{}".format(*invoke.getsockname())
+            endpoints = aws.endpoint_variables(endpoint, invoke_url, self._dynamodb)
             for function, model in functions:
                 log = logs / f"{function.name}.log"
                 log.write_bytes(b"")
