@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from moto import mock_aws
 
 from tests.support.edge import NOW, credential
+from tests.support.records import record
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.adapters.nodes import MAX_EVENT_BYTES, LambdaNodes
@@ -20,7 +21,7 @@ from tokencount.adapters.secrets import read_secret
 from tokencount.domain.credentials import new_secret
 from tokencount.domain.errors import NodeUnavailable, PayloadTooLarge
 from tokencount.domain.ports import Caller
-from tokencount.domain.records import ImageTotals, RequestRecord
+from tokencount.domain.records import ImageTotals
 
 CALLER = Caller("org", "proj", ("infer:run",), "req_1")
 
@@ -42,15 +43,6 @@ def dynamodb() -> Any:
         BillingMode="PAY_PER_REQUEST",
     )
     return client
-
-
-def record(**rest: Any) -> RequestRecord:
-    known: dict[str, Any] = {
-        "id": "req_1", "created_at": NOW.isoformat(), "method": "POST", "path": "/x", "organization": "o",
-        "project": "p", "credential": {"kind": "api_key", "id": "key_1"}, "request_bytes": 5, "user_agent": None,
-        "expires_at": 2_000_000_000,
-    }  # fmt: skip
-    return RequestRecord(**known | rest)
 
 
 @pytest.mark.parametrize("changes", [{}, {"expires_at": NOW + timedelta(days=1), "revoked_at": NOW}])
