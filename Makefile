@@ -68,6 +68,7 @@ lock: .venv/dev
 	$(COMPILE) --group sam -o locks/sam.txt
 	$(COMPILE) --group anthropic-1 -o locks/anthropic-1.txt
 	$(COMPILE) --group node -o locks/node.txt
+	$(COMPILE) --group java -o locks/java.txt
 	$(COMPILE) --group functions -c locks/dev.txt --no-emit-package pydantic-core --no-emit-package markupsafe -o functions/requirements.txt
 	$(COMPILE) --group runtime --no-deps -c locks/dev.txt -o layers/runtime/requirements.txt
 
