@@ -1,9 +1,10 @@
-"""API keys: what they look like, what they may do, and how they keep from being printed.
+"""Credentials: what they look like, what they may do, and how they keep from being printed.
 
 A credential is recognised, and a mistyped one refused, without a look-up.
 """
 
 import hashlib
+import hmac
 import re
 import secrets
 import zlib
@@ -17,7 +18,14 @@ from tokencount.domain.errors import Forbidden, Unauthorized
 # Crockford's alphabet in lower case.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 INFER_RUN = "infer:run"
-_SECRET = re.compile(rf"b3os_(?:sk|pat)_[{BASE32}]{{32}}_[{BASE32}]{{7}}")
+KEYS_MANAGE = "keys:manage"
+# All of a project's: what a user's token and session may do.
+SCOPES = (INFER_RUN, KEYS_MANAGE)
+_SECRET = re.compile(rf"b3os_(?:sk|pat|ses)_[{BASE32}]{{32}}_[{BASE32}]{{7}}")
+
+Kind = Literal["api_key", "pat", "session"]
+SecretKind = Literal["sk", "pat", "ses"]
+_NOUNS: dict[Kind, str] = {"api_key": "API key", "pat": "token", "session": "session"}
 
 
 class Secret:
@@ -37,6 +45,11 @@ class Secret:
         return self._text
 
     @property
+    def kind(self) -> str:
+        """`sk` of an API key, `pat` of a user's token, `ses` of a session."""
+        return self._text.split("_")[1]
+
+    @property
     def prefix(self) -> str:
         """Enough to recognise a key in a list, too little to use it: the kind and the first four characters."""
         kind, random, _ = self._text.rsplit("_", 2)
@@ -47,18 +60,25 @@ class Secret:
         """SHA-256 of the whole credential in hex: all of it that is stored."""
         return hashlib.sha256(self._text.encode()).hexdigest()
 
+    @property
+    def csrf_token(self) -> str:
+        """What a page that holds the session sends beside its cookie: made of the secret, so that nothing is stored."""
+        return hmac.digest(self._text.encode(), b"x-b3os-csrf", "sha256").hex()
+
 
 @dataclass(frozen=True, slots=True)
 class Credential:
     """What is known of whoever holds a secret.
 
     Args:
-        id: of the key, safe to show and to log.
+        id: of the credential, safe to show and to log.
         expires_at, revoked_at: None where it does not or was not.
+        user: for whom a token or a session acts; None of an API key.
+        spend_cap: shown and never reached, since counting is free.
     """
 
     id: str
-    kind: Literal["api_key"]
+    kind: Kind
     organization: str
     project: str
     scopes: Sequence[str]
@@ -67,13 +87,16 @@ class Credential:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    user: str | None = None
+    spend_cap: float | None = None
 
     def require_valid(self, now: datetime) -> None:
         """Raises Unauthorized where the credential is revoked or expired at `now`."""
+        noun = _NOUNS[self.kind]
         if self.revoked_at is not None:
-            raise Unauthorized("This API key has been revoked")
+            raise Unauthorized(f"This {noun} has been revoked")
         if self.expires_at is not None and self.expires_at <= now:
-            raise Unauthorized(f"This API key expired at {self.expires_at.isoformat(timespec='seconds')}")
+            raise Unauthorized(f"This {noun} expired at {self.expires_at.isoformat(timespec='seconds')}")
 
     def require_scope(self, scope: str) -> None:
         """Raises Forbidden where the credential lacks `scope`."""
@@ -81,7 +104,7 @@ class Credential:
             raise Forbidden(f"This credential lacks the scope {scope}")
 
 
-def new_secret(kind: Literal["sk"]) -> Secret:
+def new_secret(kind: SecretKind) -> Secret:
     """A fresh credential: 160 random bits and their checksum."""
     body = f"b3os_{kind}_" + "".join(secrets.choice(BASE32) for _ in range(32))
     return Secret(f"{body}_{checksum(body)}")

@@ -3,9 +3,12 @@
 An error knows its words and the place in the body it is about; its status and shape are the answers' business.
 """
 
+import re
 from collections.abc import Sequence
 
 QUOTED_CHARACTERS = 200
+# Good or not: one that was mistyped is nearly the good one.
+_CREDENTIAL = re.compile(r"(b3os_(?:sk|pat|ses)_)[^\s\"'\\]*", re.IGNORECASE)
 
 
 class CountError(Exception):
@@ -93,9 +96,10 @@ class NodeUnavailable(CountError):
 
 
 def quote(value: object) -> str:
-    """`value` as JSON-like text for a message, cut at 200 characters."""
+    """`value` as JSON-like text for a message, cut at 200 characters, without a credential that may stand in it."""
     text = value if isinstance(value, str) else _plain(value)
-    return text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"
+    cut = text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"
+    return _CREDENTIAL.sub(r"\1…", cut)
 
 
 def _plain(value: object) -> str:
