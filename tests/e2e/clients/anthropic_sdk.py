@@ -1,4 +1,4 @@
-"""Calls the service with the Anthropic Python SDK of this interpreter: a JSON call a line in, its JSON outcome a line out.
+"""Calls the service with this interpreter's Anthropic Python SDK: a JSON call a line in, its JSON outcome a line out.
 
 Knows the SDK and nothing of the project, as it also runs in environments that hold no more than the SDK.
 """
@@ -6,7 +6,8 @@ Knows the SDK and nothing of the project, as it also runs in environments that h
 import json
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, SupportsIndex
 
 import anthropic
 
@@ -14,16 +15,16 @@ pauses: list[float] = []
 sleep = time.sleep
 
 
-def sleep_and_tell(seconds: float) -> None:
+def sleep_and_tell(seconds: SupportsIndex | float) -> None:
     """As `time.sleep`, which nothing but the SDK calls here, between two attempts."""
-    pauses.append(seconds)
+    pauses.append(float(seconds))
     sleep(seconds)
 
 
 def outcome_of(call: dict[str, Any]) -> dict[str, Any]:
     """The count, or what an application would see of the exception."""
     with anthropic.Anthropic(**call["client"]) as client:
-        methods = {
+        methods: dict[str, Callable[..., Any]] = {
             "count": client.messages.with_raw_response.count_tokens,
             "beta count": client.beta.messages.with_raw_response.count_tokens,
             "create": client.messages.with_raw_response.create,
