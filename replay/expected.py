@@ -39,4 +39,6 @@ def differences(expected: Any, actual: Any, where: str = "") -> Iterator[str]:
 
 def _pattern(masked: str) -> re.Pattern[str]:
     pieces = re.split(r"\{\{(\w+)\}\}", masked)
-    return re.compile("".join(f"(?:{MASKS[piece]})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces)))
+    return re.compile(
+        "".join(f"(?:{MASKS[piece]})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
+    )
