@@ -26,7 +26,7 @@ from tokencount.adapters.settings import EdgeSettings
 from tokencount.domain.limiter import Limiter
 
 # Below the edge's own 28 seconds and above the counter's 26; a second attempt would count twice.
-_INVOKE = Config(read_timeout=27, connect_timeout=2, retries={"total_max_attempts": 1})
+_INVOKE = Config(read_timeout=27, connect_timeout=0.5, retries={"total_max_attempts": 1})
 # A table that does not answer in time is not waited for: the request goes on without it.
 _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 2, "mode": "standard"})
 # One attempt: after a lost answer a second one would count twice.
