@@ -127,6 +127,29 @@ def test_tables_outlive_their_stack(deployed: dict[str, Any]) -> None:
     assert Counter((t["DeletionPolicy"], t["UpdateReplacePolicy"]) for t in tables) == {("Retain", "Retain"): 3}
 
 
+def test_queues_are_encrypted_and_keep_what_they_hold_for_two_weeks(template: Template) -> None:
+    queues = dict(template.resources("AWS::SQS::Queue"))
+    assert set(queues) == {"RecordQueue", "UnwrittenRecords"}
+    for queue in queues.values():
+        assert queue["SqsManagedSseEnabled"]
+        assert queue["MessageRetentionPeriod"] == 14 * 86_400
+
+
+def test_a_record_is_tried_for_an_hour_and_never_by_two_at_once(template: Template) -> None:
+    queue = dict(template.resources("AWS::SQS::Queue"))["RecordQueue"]
+    assert queue["VisibilityTimeout"] >= 6 * template.functions["RecorderFunction"].timeout
+    assert queue["RedrivePolicy"]["maxReceiveCount"] * queue["VisibilityTimeout"] >= 3600
+    assert template.resolve(queue["RedrivePolicy"]["deadLetterTargetArn"]) == "UnwrittenRecords"
+
+
+@pytest.mark.sam
+def test_the_queue_feeds_the_recorder_s_alias_which_tells_what_failed(deployed: dict[str, Any]) -> None:
+    [(_, mapping)] = of_type(deployed, "AWS::Lambda::EventSourceMapping")
+    assert mapping["FunctionName"] == {"Ref": "RecorderFunctionAliaslive"}
+    assert mapping["EventSourceArn"] == {"Fn::GetAtt": ["RecordQueue", "Arn"]}
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
 def test_every_log_group_forgets(template: Template) -> None:
     groups = dict(template.resources("AWS::Logs::LogGroup"))
     assert groups

@@ -18,6 +18,6 @@ def record(**rest: Any) -> RequestRecord:
         "credential": {"kind": "api_key", "id": "key_1"},
         "request_bytes": 5,
         "user_agent": None,
-        "expires_at": int(NOW.timestamp()) + 1000,
+        "expires_at": 4_000_000_000,
     }
     return RequestRecord(**known | rest)
