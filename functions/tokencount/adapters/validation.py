@@ -75,7 +75,7 @@ def _describe(fault: ErrorDetails, path: list[str]) -> tuple[type[CountError], s
             return InvalidRequest, f"{where} is required", path
         case "extra_forbidden":
             return UnsupportedParameter, f"{quote(where)} is not a parameter of this request", path
-        case "string_too_short":
+        case "string_too_short" | "too_short":
             return InvalidRequest, f"{where} must not be empty", path
         case "string_too_long":
             return (

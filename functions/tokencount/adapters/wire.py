@@ -88,13 +88,16 @@ class Citation(_Open):
     """Accepted and ignored."""
 
 
+Citations = Annotated[Items[Citation] | None, Field(description="Accepted and ignored.")]
+
+
 class TextBlock(_Closed):
     """A piece of text."""
 
     type: Literal["text"]
     text: str
     cache_control: CacheControl | None = None
-    citations: Items[Citation] | None = None
+    citations: Citations = None
 
 
 class Base64Source(_Closed):
@@ -102,14 +105,16 @@ class Base64Source(_Closed):
 
     type: Literal["base64"]
     media_type: Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
-    data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
+    data: Annotated[
+        str, Field(description="The file of a PNG, JPEG, WebP or GIF, in base64.", json_schema_extra={"format": "byte"})
+    ]
 
 
 class UrlSource(_Closed):
     """An image elsewhere."""
 
     type: Literal["url"]
-    url: Annotated[str, Field(pattern="^https://")]
+    url: Annotated[str, Field(pattern="^https://", description="Of a PNG, JPEG, WebP or GIF of at most 10 MiB.")]
 
 
 Source = Annotated[
@@ -144,7 +149,7 @@ class ToolResultBlock(_Closed):
         ]
         | None
     ) = None
-    is_error: bool | None = None
+    is_error: Annotated[bool | None, Field(description="The model sees the result with `Error:` before it.")] = None
     cache_control: CacheControl | None = None
 
 
@@ -163,7 +168,7 @@ class ThinkingBlock(_Closed):
 
     type: Literal["thinking"]
     thinking: str
-    signature: str | None = None
+    signature: Annotated[str | None, Field(description="Opaque; not checked.")] = None
 
 
 class RedactedThinkingBlock(_Closed):
@@ -211,18 +216,20 @@ Message = Annotated[
 
 
 class Tool(_Closed):
-    """A custom tool."""
+    """A custom tool; those that Anthropic defines or runs (another `type`) are `unsupported_parameter`."""
 
     type: Literal["custom"] | None = None
-    name: Annotated[str, Field(pattern=TOOL_NAME)]
+    name: Annotated[str, Field(pattern=TOOL_NAME, description="Unique among the tools.")]
     description: str | None = None
-    input_schema: dict[str, Any]
+    input_schema: Annotated[
+        dict[str, Any], Field(description="A JSON Schema of at most 64 KiB (compact JSON) and 32 levels.")
+    ]
     strict: bool | None = None
     cache_control: CacheControl | None = None
 
 
 class FreeChoice(_Closed):
-    """The model decides, or must call some tool."""
+    """The model decides (`auto`), or must call some tool (`any`, which needs `tools`)."""
 
     type: Literal["auto", "any"]
     disable_parallel_tool_use: bool | None = None
@@ -232,7 +239,7 @@ class NamedChoice(_Closed):
     """The model must call this tool."""
 
     type: Literal["tool"]
-    name: str
+    name: Annotated[str, Field(description="Of one of `tools`.")]
     disable_parallel_tool_use: bool | None = None
 
 
@@ -246,14 +253,14 @@ ToolChoice = Annotated[
     Annotated[FreeChoice, Tag("<free>")] | Annotated[NamedChoice, Tag("<tool>")] | Annotated[NoChoice, Tag("<none>")],
     _by("type", {"auto": "<free>", "any": "<free>", "tool": "<tool>", "none": "<none>"}),
 ]
-Display = Literal["summarized", "omitted", "updates"] | None
+Display = Annotated[Literal["summarized", "omitted", "updates"] | None, Field(description="Accepted and ignored.")]
 
 
 class EnabledThinking(_Closed):
     """The model reasons first."""
 
     type: Literal["enabled"]
-    budget_tokens: Annotated[int, BeforeValidator(_integral, json_schema_input_type=int), Field(ge=1024)]
+    budget_tokens: Annotated[int, Field(ge=1024), BeforeValidator(_integral)]
     display: Display = None
 
 
@@ -282,17 +289,20 @@ class CountTokensRequest(_Closed):
     """The input of a Messages request. Any other parameter is `400 unsupported_parameter`."""
 
     model: Annotated[str, Field(min_length=1, max_length=256)]
-    messages: Items[Message]
-    system: (
+    messages: Annotated[Items[Message], Field(min_length=1)]
+    system: Annotated[
         Annotated[
             Annotated[str, Tag("<string>")] | Annotated[Items[TextBlock], Tag("<array>")],
             _STRING_OR_ARRAY,
         ]
-        | None
-    ) = None
+        | None,
+        Field(description="The system prompt; text blocks are joined with a blank line between them."),
+    ] = None
     tools: Items[Tool] | None = None
     tool_choice: ToolChoice | None = None
-    thinking: Thinking | None = None
+    thinking: Annotated[
+        Thinking | None, Field(description="Whether the model reasons first; `disabled` where nothing is said.")
+    ] = None
 
 
 SCHEMA_NAMES = frozenset(name for model in _Closed.__subclasses__() for name in model.model_fields)

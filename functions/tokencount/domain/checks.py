@@ -13,8 +13,6 @@ MAX_SCHEMA_DEPTH = 32
 
 def check(request: dict[str, Any]) -> None:
     """Raises InvalidRequest where a request that fits the schema cannot be a Messages request."""
-    if not request["messages"]:
-        raise InvalidRequest("messages must not be empty", param="messages")
     tools = request.get("tools") or []
     _check_names([tool["name"] for tool in tools])
     for index, tool in enumerate(tools):
