@@ -1,9 +1,11 @@
-"""What every tier shares: the built layers, and nothing that runs before a test asks for it."""
+"""What every tier shares: the built layers, DynamoDB's own engine, and nothing that runs before a test asks for it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.dynamodb_local import dynamodb_local
 from tokencount.adapters.model_files import load_counter
 from tokencount.domain.counting import Counter
 
@@ -14,3 +16,10 @@ LAYERS = Path(__file__).parents[1] / ".build" / "layers"
 def qwen() -> Counter:
     """The counter of the built Qwen3.5 layer."""
     return load_counter(LAYERS / "qwen3.5-9b" / "model")
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of DynamoDB Local; its tests are marked `dynamodb_local`, and grouped, so that one is enough."""
+    with dynamodb_local(tmp_path_factory.mktemp("dynamodb-local")) as url:
+        yield url

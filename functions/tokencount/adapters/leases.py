@@ -8,7 +8,7 @@ from tokencount.adapters.limits import KEPT_SECONDS, LimitsTable, Update
 from tokencount.domain.limits import LEASE_SECONDS
 
 # Whoever loses a race learns what the winner left, so two or three do; after these the organization is taken for full.
-_ATTEMPTS = 5
+_ATTEMPTS = 8
 # An expression holds at most 4 KB and 300 operators.
 _SWAPPED_AT_ONCE = 50
 
@@ -55,13 +55,16 @@ def _next_update(own: _Lease, known: Mapping[str, int] | None, limit: int) -> Up
     """What to try, given the leases last seen (None: there was no row); None where every place is taken."""
     if known is None:
         return _first(own)
+    if len(known) < limit:
+        return _take(own, limit)
     ended = [lease for lease, end in known.items() if end <= own.start]
     if len(known) - len(ended) >= limit:
         return None
     swapped = ended[:_SWAPPED_AT_ONCE]
-    # Not so only where the limit was lowered and more have crashed than one update can hold.
-    fits = len(known) - len(swapped) < limit
-    return _swap(own, swapped, limit) if fits else _clear(own, swapped)
+    if len(known) - len(swapped) >= limit:
+        # Only where the limit was lowered and more have crashed than one update can hold.
+        return _clear(own, swapped)
+    return _together(_take(own, limit + len(swapped)), _clear(own, swapped))
 
 
 def _first(own: _Lease) -> Update:
@@ -69,33 +72,25 @@ def _first(own: _Lease) -> Update:
     return Update("SET leases = :leases, #ttl = :ttl", "attribute_not_exists(leases)", values, {"#ttl": "ttl"})
 
 
-def _swap(own: _Lease, ended: list[str], limit: int) -> Update:
-    """A place taken, and those that have ended given up; each must still be there, or the sum is wrong."""
-    taken = Update(
-        "SET leases.#own = :end, #ttl = :ttl",
-        "size(leases) <= :room",
-        {":end": own.end, ":ttl": own.end + KEPT_SECONDS, ":room": limit - 1 + len(ended)},
-        {"#own": own.id, "#ttl": "ttl"},
-    )
-    if not ended:
-        return taken
-    cleared = _clear(own, ended)
-    return Update(
-        f"{taken.expression} {cleared.expression}",
-        f"{taken.condition} AND {cleared.condition}",
-        {**taken.values, **cleared.values},
-        {**taken.names, **cleared.names},
-    )
+def _take(own: _Lease, limit: int) -> Update:
+    values = {":end": own.end, ":ttl": own.end + KEPT_SECONDS, ":limit": limit}
+    names = {"#own": own.id, "#ttl": "ttl"}
+    return Update("SET leases.#own = :end, #ttl = :ttl", "size(leases) < :limit", values, names)
 
 
 def _clear(own: _Lease, ended: list[str]) -> Update:
-    """Those given up that have ended by the clock of who asks."""
+    """Gives up those that have ended; each must still be there, or they make less room than was reckoned."""
     names = {f"#ended{index}": lease for index, lease in enumerate(ended)}
+    removal = "REMOVE " + ", ".join(f"leases.{name}" for name in names)
+    return Update(removal, " AND ".join(f"leases.{name} <= :now" for name in names), {":now": own.start}, names)
+
+
+def _together(one: Update, other: Update) -> Update:
     return Update(
-        "REMOVE " + ", ".join(f"leases.{name}" for name in names),
-        " AND ".join(f"leases.{name} <= :now" for name in names),
-        {":now": own.start},
-        names,
+        f"{one.expression} {other.expression}",
+        f"{one.condition} AND {other.condition}",
+        {**one.values, **other.values},
+        {**one.names, **other.names},
     )
 
 

@@ -1,0 +1,387 @@
+"""Windows and leases on DynamoDB's own engine: exact whoever else asks at the same time."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+import pytest
+from botocore.config import Config
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from local import aws
+from local.stack import ROOT
+from local.template import Template
+from tokencount.adapters.dynamodb import from_item, to_item
+from tokencount.adapters.leases import DynamoLeases
+from tokencount.adapters.limit_settings import TableLimitSettings
+from tokencount.adapters.limits import DynamoWindows, LimitsTable
+from tokencount.domain.limiter import Limiter
+from tokencount.domain.limits import Window
+from tokencount.domain.ports import Caller
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+pytestmark = [pytest.mark.dynamodb_local, pytest.mark.xdist_group("dynamodb-local")]
+
+TABLE = "LimitsTable"
+# Later than the engine's own clock, by which it deletes what is past its time to live.
+NOON = datetime(2090, 7, 26, 12, tzinfo=UTC)
+T = TypeVar("T")
+
+
+class Database:
+    """A database of its own with the template's limits table; every function that asks has a client of its own."""
+
+    def __init__(self, engine: str) -> None:
+        self._engine = engine
+        self._account = uuid4().hex
+        self._session = aws.session()
+        self.client = self.new_client()
+        template = Template(ROOT / "template.yaml")
+        properties = dict(template.resources("AWS::DynamoDB::Table"))[TABLE]
+        aws.create_table(self.client, TABLE, template.resolve(properties))
+
+    def new_client(self) -> "DynamoDBClient":
+        return self._session.client(
+            "dynamodb",
+            endpoint_url=self._engine,
+            aws_access_key_id=self._account,
+            aws_secret_access_key="local",
+            config=Config(proxies={}, read_timeout=60, retries={"total_max_attempts": 1}),
+        )
+
+    def table(self) -> LimitsTable:
+        return LimitsTable(self.new_client(), TABLE)
+
+    def put(self, **row: Any) -> None:
+        self.client.put_item(TableName=TABLE, Item=to_item(row))
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {
+            row["id"]: row for row in map(from_item, self.client.scan(TableName=TABLE, ConsistentRead=True)["Items"])
+        }
+
+
+@pytest.fixture
+def database(engine: str) -> Database:
+    return Database(engine)
+
+
+def at_once(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What the tasks give, all started at the same moment."""
+    ready = threading.Barrier(len(tasks))
+
+    def run(task: Callable[[], T]) -> T:
+        ready.wait()
+        return task()
+
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return list(pool.map(run, tasks))
+
+
+# --- windows ---
+
+
+def reservations(database: Database, count: int, units: int, limit: int) -> Sequence[Callable[[], tuple[bool, int]]]:
+    def reserve(windows: DynamoWindows) -> tuple[bool, int]:
+        usage = windows.reserve("requests#p", Window.at(NOON), units, limit)
+        return usage.granted, usage.used
+
+    return [partial(reserve, DynamoWindows(database.table())) for _ in range(count)]
+
+
+def test_of_50_requests_at_once_a_limit_of_10_admits_exactly_10_and_each_is_told_what_is_left(
+    database: Database,
+) -> None:
+    answers = at_once(reservations(database, 50, units=1, limit=10))
+    assert sorted(used for granted, used in answers if granted) == list(range(1, 11))
+    assert [used for granted, used in answers if not granted] == [10] * 40
+
+
+def test_of_50_reservations_at_once_as_many_are_granted_as_fit_whole(database: Database) -> None:
+    answers = at_once(reservations(database, 50, units=7, limit=100))
+    assert sorted(used for granted, used in answers if granted) == list(range(7, 99, 7))
+    assert {used for granted, used in answers if not granted} == {98}
+
+
+def test_what_is_larger_than_the_limit_does_not_even_fit_an_empty_window(database: Database) -> None:
+    windows, window = DynamoWindows(database.table()), Window.at(NOON)
+    for units, limit in ((1, 0), (11, 10)):
+        usage = windows.reserve("p", window, units, limit)
+        assert (usage.granted, usage.used) == (False, 0)
+    assert windows.reserve("p", window, 10, 10).granted
+    usage = windows.reserve("p", window, 11, 10)
+    assert (usage.granted, usage.used) == (False, 10)
+
+
+def test_what_is_given_back_can_be_reserved_again_and_nothing_is_given_back_to_a_window_that_is_gone(
+    database: Database,
+) -> None:
+    windows, window = DynamoWindows(database.table()), Window.at(NOON)
+    assert windows.reserve("p", window, 80, 100).granted
+    windows.settle("p", window, unused=50)
+    assert windows.reserve("p", window, 71, 100).used == 30
+    assert windows.reserve("p", window, 70, 100).used == 100
+    windows.settle("other", window, unused=5)
+    assert [row["used"] for row in database.rows().values()] == [100]
+
+
+def test_a_row_whose_window_ended_a_second_ago_but_is_still_stored_is_a_new_window(database: Database) -> None:
+    windows = DynamoWindows(database.table())
+    minute_before, now = Window.at(NOON - timedelta(seconds=1)), NOON + timedelta(seconds=1)
+    database.put(id=f"requests#p#{minute_before.start}", used=10, ttl=minute_before.end)
+    assert int(now.timestamp()) == minute_before.end + 1
+    usage = windows.reserve("requests#p", Window.at(now), 1, 10)
+    assert (usage.granted, usage.used) == (True, 1)
+    assert database.rows()[f"requests#p#{minute_before.start}"]["used"] == 10
+
+
+def test_time_to_live_takes_a_row_only_long_after_its_window_by_any_clock(database: Database) -> None:
+    window = Window.at(NOON)
+    DynamoWindows(database.table()).reserve("p", window, 1, 10)
+    [row] = database.rows().values()
+    assert row["ttl"] >= window.end + 600
+
+
+class Clock:
+    """A clock that a test moves; a function sees it with an error of its own."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def seen(self, error: float) -> Callable[[], datetime]:
+        return lambda: self.now + timedelta(seconds=error)
+
+
+def limiter(database: Database, now: Callable[[], datetime]) -> Limiter:
+    def unavailable(_caller: Caller, error: Exception) -> None:
+        raise error
+
+    def ignored(row: str, attribute: str) -> None:
+        raise AssertionError(row, attribute)
+
+    table = database.table()
+    read = TableLimitSettings(table, requests_per_minute=10, requests_in_flight=10, clock=lambda: 0.0, ignored=ignored)
+    return Limiter(DynamoWindows(table), DynamoLeases(table), read, now=now, unavailable=unavailable)
+
+
+def caller() -> Caller:
+    return Caller("o", "p", ("infer:run",), f"req_{uuid4().hex[:26]}")
+
+
+def test_functions_whose_clocks_disagree_by_seconds_never_pass_more_than_the_limit_in_a_stored_window(
+    database: Database,
+) -> None:
+    clock = Clock()
+    functions = [limiter(database, clock.seen(error)) for error in (-3.0, 0.0, 4.0)] * 4
+
+    def send(function: Limiter) -> bool:
+        taken = function.take_request(caller())
+        return taken is not None and taken.granted
+
+    admitted = 0
+    for second in range(50, 70):
+        clock.now = NOON + timedelta(seconds=second)
+        admitted += sum(at_once([partial(send, function) for function in functions]))
+    used = [row["used"] for row in database.rows().values()]
+    assert (used, admitted) == ([10, 10], 20)
+
+
+def test_a_project_has_its_own_setting_and_a_wrong_one_is_as_good_as_none(database: Database) -> None:
+    database.put(id="settings#project#p", requests_per_minute=2)
+    database.put(id="settings#project#wrong", requests_per_minute="2")
+    ignored = []
+    read = TableLimitSettings(
+        database.table(),
+        requests_per_minute=600,
+        requests_in_flight=64,
+        clock=lambda: 0.0,
+        ignored=lambda row, _: ignored.append(row),
+    )
+    assert [read.requests_per_minute(project) for project in ("p", "wrong", "none")] == [2, 600, 600]
+    assert ignored == ["settings#project#wrong"]
+
+
+# --- leases ---
+
+
+def acquisitions(database: Database, count: int, limit: int, now: datetime = NOON) -> Sequence[Callable[[], bool]]:
+    functions = [DynamoLeases(database.table()) for _ in range(count)]
+    return [partial(function.acquire, "o", f"req_{uuid4().hex[:26]}", limit, now) for function in functions]
+
+
+def held(database: Database) -> dict[str, int]:
+    leases: dict[str, int] = database.rows()["leases#o"]["leases"]
+    return leases
+
+
+def test_of_50_requests_at_once_10_places_hold_exactly_10(database: Database) -> None:
+    assert sum(at_once(acquisitions(database, 50, limit=10))) == 10
+    assert len(held(database)) == 10
+
+
+def test_an_organization_without_places_holds_none(database: Database) -> None:
+    assert not any(at_once(acquisitions(database, 3, limit=0)))
+    assert database.rows() == {}
+
+
+def test_a_place_that_is_given_back_is_free_at_once_and_given_back_once(database: Database) -> None:
+    leases = DynamoLeases(database.table())
+    assert leases.acquire("o", "a", 1, NOON)
+    assert not leases.acquire("o", "b", 1, NOON)
+    leases.release("o", "b")
+    leases.release("other", "a")
+    assert held(database).keys() == {"a"}
+    leases.release("o", "a")
+    leases.release("o", "a")
+    assert leases.acquire("o", "b", 1, NOON)
+
+
+def test_never_more_than_the_places_are_held_while_many_take_them_and_give_them_back(database: Database) -> None:
+    holders, most, lock = [0], [0], threading.Lock()
+
+    def hold(leases: DynamoLeases) -> int:
+        answered = 0
+        for _ in range(10):
+            request = uuid4().hex
+            if leases.acquire("o", request, 5, NOON):
+                with lock:
+                    holders[0] += 1
+                    most[0] = max(most[0], holders[0])
+                answered += 1
+                with lock:
+                    holders[0] -= 1
+                leases.release("o", request)
+        return answered
+
+    functions = [partial(hold, DynamoLeases(database.table())) for _ in range(20)]
+    assert sum(at_once(functions)) >= 10
+    assert 1 <= most[0] <= 5
+    assert held(database) == {}
+
+
+def test_holders_that_crashed_free_their_places_within_30_seconds_and_not_before_the_edge_s_own_end(
+    database: Database,
+) -> None:
+    assert all(at_once(acquisitions(database, 10, limit=10)))
+    crashed = held(database).keys()
+    assert not any(at_once(acquisitions(database, 5, limit=10, now=NOON + timedelta(seconds=28.9))))
+    assert sum(at_once(acquisitions(database, 50, limit=10, now=NOON + timedelta(seconds=30)))) == 10
+    assert len(held(database)) == 10
+    assert not held(database).keys() & crashed
+
+
+@pytest.mark.parametrize("crashed", [9, 10, 60, 200])
+def test_very_many_at_once_over_places_that_have_ended_all_come_to_an_exact_decision(
+    crashed: int, database: Database
+) -> None:
+    ended, living = int(NOON.timestamp()), int(NOON.timestamp()) + 20
+    database.put(id="leases#o", leases={f"crashed_{n}": ended for n in range(crashed)} | {"living": living})
+    places = crashed + 1
+    assert sum(at_once(acquisitions(database, 40, limit=places))) == min(40, crashed)
+    assert "living" in held(database)
+    assert len(held(database)) <= places
+
+
+def test_a_limit_that_was_lowered_after_very_many_had_crashed_is_reached_again(database: Database) -> None:
+    ended, living = int(NOON.timestamp()), int(NOON.timestamp()) + 20
+    database.put(id="leases#o", leases={f"crashed_{n}": ended for n in range(1000)} | {"living": living})
+    leases = DynamoLeases(database.table())
+    answers = [leases.acquire("o", f"req_{n}", 3, NOON) for n in range(6)]
+    assert answers.count(True) == 2
+    assert answers[-2:] == [False, False]
+    assert len(held(database)) == 3
+
+
+def test_a_request_s_place_is_held_while_it_is_answered_and_no_longer(database: Database) -> None:
+    held_by_one = limiter(database, lambda: NOON)
+    with held_by_one.in_flight(caller()):
+        assert len(held(database)) == 1
+    assert held(database) == {}
+
+
+# --- both, against a plain model ---
+
+
+class Machine(RuleBasedStateMachine):
+    """Anything that functions may do, one after the other, beside what a plain model says of it."""
+
+    database: Database
+    PLACES = 3
+    UNITS = 20
+
+    @initialize()
+    def begin(self) -> None:
+        self.windows, self.leases = DynamoWindows(self.database.table()), DynamoLeases(self.database.table())
+        self.name = uuid4().hex
+        self.now = 0.0
+        self.used: dict[int, int] = {}
+        self.ends: dict[str, int] = {}
+
+    @property
+    def clock(self) -> datetime:
+        return NOON + timedelta(seconds=self.now)
+
+    @rule(seconds=st.sampled_from([0.3, 1.0, 7.0, 29.0, 30.0, 59.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(units=st.integers(1, 25), error=st.sampled_from([-4, 0, 3]))
+    def reserve(self, units: int, error: int) -> None:
+        window = Window.at(self.clock + timedelta(seconds=error))
+        before = self.used.get(window.start, 0)
+        fits = before + units <= self.UNITS
+        usage = self.windows.reserve(self.name, window, units, self.UNITS)
+        assert (usage.granted, usage.used) == (fits, before + units * fits)
+        if fits:
+            self.used[window.start] = usage.used
+
+    @rule(part=st.floats(0, 1))
+    def settle(self, part: float) -> None:
+        window = Window.at(self.clock)
+        if window.start in self.used:
+            unused = int(self.used[window.start] * part)
+            self.windows.settle(self.name, window, unused)
+            self.used[window.start] -= unused
+
+    @rule()
+    def acquire(self) -> None:
+        request, start = uuid4().hex, int(self.clock.timestamp())
+        living = {lease for lease, end in self.ends.items() if end > start}
+        assert self.leases.acquire(self.name, request, self.PLACES, self.clock) == (len(living) < self.PLACES)
+        if len(living) < self.PLACES:
+            self.ends[request] = start + 30
+
+    @rule(index=st.integers(0, 2))
+    def release(self, index: int) -> None:
+        if self.ends:
+            request = list(self.ends)[index % len(self.ends)]
+            self.leases.release(self.name, request)
+            del self.ends[request]
+
+    @invariant()
+    def no_row_holds_more_than_it_may(self) -> None:
+        rows = {key: row for key, row in self.database.rows().items() if self.name in key}
+        used = {int(key.rpartition("#")[2]): row["used"] for key, row in rows.items() if "used" in row}
+        assert used == self.used
+        stored = rows.get(f"leases#{self.name}", {"leases": {}})["leases"]
+        assert len(stored) <= self.PLACES
+        living = {lease: end for lease, end in self.ends.items() if end > self.clock.timestamp()}
+        assert living.items() <= stored.items()
+
+
+def test_whatever_functions_do_windows_and_leases_are_those_of_a_plain_model(database: Database) -> None:
+    Machine.database = database
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )
