@@ -8,8 +8,12 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from local.errors import StackError
+
+if TYPE_CHECKING:
+    from local.stack import Stack
 
 EXAMPLE = {
     "model": "b3os/qwen3.5-9b",
@@ -29,7 +33,7 @@ def main(arguments: list[str]) -> None:
         from local.stack import ROOT, Stack  # noqa: PLC0415
 
         with Stack(options.port, state=ROOT / ".local") as stack:
-            print(_welcome(stack.url, stack.api_key, ROOT / ".local" / "logs"), flush=True)
+            print(_welcome(stack, ROOT / ".local" / "logs"), flush=True)
             ending.wait()
     except StackError as error:
         sys.exit(f"tokencount: {error}")
@@ -50,14 +54,16 @@ def _end_by_signal() -> threading.Event:
     return ending
 
 
-def _welcome(url: str, api_key: str, logs: Path) -> str:
+def _welcome(stack: "Stack", logs: Path) -> str:
     return f"""
-URL      {url}
-API key  {api_key}
+URL      {stack.url}
+API key  {stack.api_key}
+PAT      {stack.pat}
+session  {stack.session}
 logs     {logs}
 
-curl {url}/v1/infer/v1/messages/count_tokens \\
-  -H 'Authorization: Bearer {api_key}' \\
+curl {stack.url}/v1/infer/v1/messages/count_tokens \\
+  -H 'Authorization: Bearer {stack.api_key}' \\
   -H 'Content-Type: application/json' \\
   -d '{json.dumps(EXAMPLE)}'
 

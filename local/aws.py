@@ -1,4 +1,4 @@
-"""What stands in for AWS: moto's server with the tables, queues and secret of template.yaml, and a first API key."""
+"""What stands in for AWS: moto's server with the tables, queues and secret of template.yaml, and a first account."""
 
 import subprocess
 import sys
@@ -16,9 +16,8 @@ from local.errors import StackError
 from local.process import needed_environment
 from local.queues import create_queues
 from local.template import PSEUDO, Template
-from tokencount.adapters.credentials import CredentialStore
-from tokencount.domain.credentials import INFER_RUN, Credential, new_secret
-from tokencount.domain.ids import new_id
+from tokencount.adapters.accounts import Accounts
+from tokencount.bootstrap import FirstCredentials, start
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -51,8 +50,8 @@ def moto(log: Path) -> Iterator[str]:
             process.kill()
 
 
-def provision(template: Template, endpoint: str, dynamodb: str | None = None) -> str:
-    """Create what the template describes there, and an organization, project and API key; returns the key.
+def provision(template: Template, endpoint: str, dynamodb: str | None = None) -> FirstCredentials:
+    """Create what the template describes there, and the first account; returns its credentials.
 
     Args:
         dynamodb: where the tables go instead.
@@ -64,8 +63,9 @@ def provision(template: Template, endpoint: str, dynamodb: str | None = None) ->
     vault = session().client("secretsmanager", endpoint_url=endpoint, config=DIRECT)
     for name, text in template.secrets.items():
         vault.create_secret(Name=name, SecretString=text)
-    store = CredentialStore(database, "CredentialsTable")
-    return _first_key(store)
+    first = start(Accounts(database, "CredentialsTable"), datetime.now(UTC))
+    assert first  # the table is new
+    return first
 
 
 def session() -> boto3.Session:
@@ -86,21 +86,3 @@ def endpoint_variables(endpoint: str, invoke: str, dynamodb: str | None = None) 
     """Where boto3 in a function finds each service."""
     services = {"DYNAMODB": dynamodb or endpoint, "SECRETS_MANAGER": endpoint, "SQS": endpoint, "LAMBDA": invoke}
     return {f"AWS_ENDPOINT_URL_{service}": url for service, url in services.items()}
-
-
-def _first_key(store: CredentialStore) -> str:
-    secret = new_secret("sk")
-    store.put(
-        secret,
-        Credential(
-            id=new_id("key"),
-            kind="api_key",
-            organization="org_local",
-            project="prj_local",
-            scopes=[INFER_RUN],
-            name="local",
-            prefix=secret.prefix,
-            created_at=datetime.now(UTC),
-        ),
-    )
-    return secret.reveal()

@@ -47,6 +47,8 @@ class Stack:
 
     url: str
     api_key: str
+    pat: str
+    session: str
     aws_url: str  # of what stands in for AWS
 
     def __init__(
@@ -98,7 +100,8 @@ class Stack:
         logs.mkdir(parents=True, exist_ok=True)
         with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke:
             self.aws_url = endpoint
-            self.api_key = await asyncio.to_thread(aws.provision, self.template, endpoint, self._dynamodb)
+            first = await asyncio.to_thread(aws.provision, self.template, endpoint, self._dynamodb)
+            self.pat, self.session, self.api_key = (secret.reveal() for secret, _ in first)
             invoke_url = "http://{}:{}".format(*invoke.getsockname())
             endpoints = aws.endpoint_variables(endpoint, invoke_url, self._dynamodb)
             for function, model in functions:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from edge.authentication import Authentication, require_csrf_token
 from edge.exchange import Answer, Exchange, Route, json_answer
 from edge.infer import INFER_PREFIX
 from edge.record_query import PARAMETERS
@@ -15,9 +16,9 @@ from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
 from tokencount.domain.credentials import Credential
-from tokencount.domain.errors import CountError, Internal, Unauthorized
+from tokencount.domain.errors import CountError, Internal
 from tokencount.domain.ids import new_id
-from tokencount.domain.ports import Credentials, RequestLog
+from tokencount.domain.ports import RequestLog
 from tokencount.domain.records import RequestRecord
 from tokencount.domain.timing import Phases, server_timing
 
@@ -50,14 +51,14 @@ class Edge:
         self,
         routes: Mapping[tuple[str, str], Route],
         *,
-        credentials: Credentials,
+        authentication: Authentication,
         log: RequestLog,
         record_days: int,
         logger: Logger,
         now: Callable[[], datetime],
     ) -> None:
         self._routes = Routes(routes)
-        self._credentials = credentials
+        self._authentication = authentication
         self._log = log
         self._record_days = record_days
         self._logger = logger
@@ -85,17 +86,11 @@ class Edge:
         request = arrival.request
         route, parameters, path = self._routes.find(request.method, request.path)
         with arrival.phases.phase("edge_auth"):
-            credential = self._authenticate(request)
+            credential = self._authentication.find(request)
         arrival.record = self._new_record(arrival, path, credential)
+        require_csrf_token(request, credential)
         exchange = Exchange(arrival.id, request, arrival.phases, credential, arrival.record, arrival.headers)
         return route(exchange, **parameters)
-
-    def _authenticate(self, request: EdgeRequest) -> Credential:
-        credential = self._credentials.find(request.secret())
-        if credential is None:
-            raise Unauthorized("This API key is not known; it may have been deleted")
-        credential.require_valid(self._now())
-        return credential
 
     def _new_record(self, arrival: Arrival, path: str, credential: Credential) -> RequestRecord:
         request = arrival.request

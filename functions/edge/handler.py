@@ -9,10 +9,14 @@ from aws_lambda_powertools import Logger
 from botocore.config import Config
 
 from edge.app import Edge
+from edge.authentication import Authentication
 from edge.infer import Infer
+from edge.keys import Keys
 from edge.models import Models
 from edge.requests import Requests
-from tokencount.adapters.credentials import CachedCredentials, CredentialStore
+from edge.session import Session
+from tokencount.adapters.credential_cache import CachedCredentials
+from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableLimitSettings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
@@ -43,13 +47,19 @@ def build(settings: EdgeSettings) -> Edge:
     dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
     tokens = NodeTokens(read_keys(), read_keys)
     nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now)
+    store = CredentialStore(dynamodb, settings.credentials_table)
+    # By the wall's clock: another may stand still while the function is frozen.
+    credentials = CachedCredentials(store, time.time)
     logger = Logger()
     table = DynamoRequestLog(dynamodb, settings.requests_table, utc_now)
     queue = RecordQueue(cache(lambda: boto3.client("sqs", config=_SQS)), settings.record_queue_url)
     log = QueuedRequestLog(table, queue, logger)
     return Edge(
-        Infer(Models.read(), nodes, _limiter(settings, logger)).routes | Requests(log).routes,
-        credentials=CachedCredentials(CredentialStore(dynamodb, settings.credentials_table), time.monotonic),
+        Infer(Models.read(), nodes, _limiter(settings, logger)).routes
+        | Requests(log).routes
+        | Keys(store, credentials.forget, utc_now).routes
+        | Session().routes,
+        authentication=Authentication(credentials, settings.dashboard_host, utc_now),
         log=log,
         record_days=settings.record_days,
         logger=logger,
@@ -66,7 +76,7 @@ def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
         table,
         requests_per_minute=settings.requests_per_minute,
         requests_in_flight=settings.requests_in_flight,
-        clock=time.monotonic,
+        clock=time.time,
         ignored=ignored,
     )
     return Limiter(

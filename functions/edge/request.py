@@ -2,16 +2,12 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from edge.routing import path_of
-from tokencount.domain.credentials import Secret, parse_secret
-from tokencount.domain.errors import Unauthorized
-
-NO_CREDENTIAL = "No credential was sent; send an API key as Authorization: Bearer b3os_sk_…"
 
 
 class EdgeRequest:
@@ -33,24 +29,22 @@ class EdgeRequest:
         values = self._headers.get(name)
         return values[-1] if values else None
 
-    def secret(self) -> Secret:
-        """The credential of the request, from `Authorization: Bearer` or `x-api-key`.
+    def headers(self, name: str) -> Sequence[str]:
+        """Every value of a header, its name in lower case."""
+        return self._headers.get(name, ())
 
-        Raises:
-            Unauthorized: there is none, it is malformed, or there are two that differ.
-        """
-        found = {value.strip() for value in self._headers.get("x-api-key", ())}
-        for value in self._headers.get("authorization", ()):
-            scheme, _, token = value.strip().partition(" ")
-            if scheme.lower() != "bearer":
-                raise Unauthorized("The Authorization header must be of the form: Bearer b3os_sk_…")
-            found.add(token.strip())
-        found.discard("")
-        if not found:
-            raise Unauthorized(NO_CREDENTIAL)
-        if len(found) > 1:
-            raise Unauthorized("Two credentials that differ were sent, as Authorization and as x-api-key; send one")
-        return parse_secret(found.pop())
+    def cookies(self) -> Iterator[tuple[str, str]]:
+        """The name and value of each cookie, as it was sent."""
+        for header in self.headers("cookie"):
+            for pair in header.split(";"):
+                name, _, value = pair.partition("=")
+                yield name.strip(), value.strip()
+
+    @property
+    def host(self) -> str:
+        """The host that was asked, without a port; API Gateway's own word for it goes before the client's."""
+        name = (self._event.get("requestContext") or {}).get("domainName") or self.header("host") or ""
+        return str(name).lower().partition(":")[0]
 
     @property
     def is_json(self) -> bool:

@@ -52,7 +52,7 @@ def artifacts(template: Template, once: Once) -> Artifacts:
 def services(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The URL of a stand-in for AWS with the template's tables and secrets, and an API key it knows."""
     with aws.moto(tmp_path_factory.mktemp("aws") / "moto.log") as endpoint:
-        yield endpoint, aws.provision(template, endpoint)
+        yield endpoint, aws.provision(template, endpoint).api_key.secret.reveal()
 
 
 @pytest.fixture(scope="session")

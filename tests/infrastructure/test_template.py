@@ -106,7 +106,7 @@ def test_a_parameter_of_the_edge_that_changes_publishes_a_new_version_of_it(depl
         version["FunctionName"]["Ref"]: version.get("Description")
         for _, version in of_type(deployed, "AWS::Lambda::Version")
     }
-    for parameter in ("RecordDays", "RequestsPerMinute", "RequestsInFlight"):
+    for parameter in ("RecordDays", "RequestsPerMinute", "RequestsInFlight", "DashboardHost"):
         assert f"${{{parameter}}}" in described["EdgeFunction"]["Fn::Sub"]
 
 

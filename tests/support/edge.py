@@ -2,19 +2,24 @@
 
 import json
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from edge.app import Edge
+from edge.authentication import Authentication
 from edge.infer import Infer
+from edge.keys import Keys
 from edge.models import Models
 from edge.requests import Requests
+from edge.session import Session
 from tests.support.logs import ReadableLogger
 from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
 from tokencount.domain.limits import Allowance
-from tokencount.domain.ports import Caller, Limits, NodeAnswer
+from tokencount.domain.ports import Caller, KeyPage, Limits, NodeAnswer
 from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
 
+DASHBOARD = "dashboard.example"
 NOW = datetime(2026, 7, 26, 12, tzinfo=UTC)
 KEY = new_secret("sk")
 MODEL = {
@@ -49,6 +54,29 @@ class KnownCredentials(dict[str, Credential]):
 
     def find(self, secret: Secret) -> Credential | None:
         return self.get(secret.digest)
+
+
+class MemoryKeys:
+    """API keys among the known credentials."""
+
+    def __init__(self, known: KnownCredentials) -> None:
+        self.known = known
+
+    def add(self, secret: Secret, credential: Credential) -> None:
+        self.known[secret.digest] = credential
+
+    def page(self, project: str, limit: int, after: str | None = None) -> KeyPage:
+        keys = [key for key in self.known.values() if (key.project, key.kind) == (project, "api_key")][::-1]
+        ids = [key.id for key in keys]
+        start = ids.index(after) + 1 if after else 0
+        return KeyPage(keys[start : start + limit], ids[start + limit - 1] if ids[start + limit :] else None)
+
+    def revoke(self, key_id: str, project: str, at: datetime) -> Credential | None:
+        for digest, key in self.known.items():
+            if (key.id, key.project) == (key_id, project):
+                self.known[digest] = replace(key, revoked_at=key.revoked_at or at)
+                return self.known[digest]
+        return None
 
 
 class MemoryLog(dict[str, RequestRecord]):
@@ -97,13 +125,17 @@ class EdgeUnderTest:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.credentials = KnownCredentials({KEY.digest: credential()})
+        self.forgotten: list[str] = []
         self.log = MemoryLog()
         self.node = OneNode()
         self.logger = ReadableLogger()
         models = Models({"b3os/tiny": MODEL, "b3os/big": MODEL | {"id": "b3os/big", "max_request_bytes": 5000}})
         self.edge = Edge(
-            Infer(models, self.node, limits or OpenLimits()).routes | Requests(self.log).routes,
-            credentials=self.credentials,
+            Infer(models, self.node, limits or OpenLimits()).routes
+            | Requests(self.log).routes
+            | Keys(MemoryKeys(self.credentials), self.forgotten.append, lambda: NOW).routes
+            | Session().routes,
+            authentication=Authentication(self.credentials, DASHBOARD, lambda: NOW),
             log=self.log,
             record_days=30,
             logger=self.logger,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokencount.adapters.credentials import CachedCredentials
+from tokencount.adapters.credential_cache import CachedCredentials
 from tokencount.domain.credentials import BASE32, Credential, Secret, checksum, new_secret, parse_secret
 from tokencount.domain.errors import Forbidden, Unauthorized
 

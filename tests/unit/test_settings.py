@@ -16,12 +16,13 @@ EDGE = {
     "RECORD_DAYS": "30",
     "REQUESTS_PER_MINUTE": "600",
     "REQUESTS_IN_FLIGHT": "64",
+    "DASHBOARD_HOST": "d",
 }
 COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS": "k"}
 
 
 def test_good_environments_become_settings() -> None:
-    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64)
+    assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64, "d")
     assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
     assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k")
 

@@ -21,6 +21,7 @@ class EdgeSettings:
         record_days: how long a request's record is kept.
         requests_per_minute: of a project, where its own settings say nothing else.
         requests_in_flight: likewise of an organization.
+        dashboard_host: where the session cookie is accepted; `localhost` for one on this machine.
     """
 
     credentials_table: str
@@ -32,6 +33,7 @@ class EdgeSettings:
     record_days: int
     requests_per_minute: int
     requests_in_flight: int
+    dashboard_host: str
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -46,6 +48,7 @@ class EdgeSettings:
             record_days=_positive(env, "RECORD_DAYS"),
             requests_per_minute=_positive(env, "REQUESTS_PER_MINUTE"),
             requests_in_flight=_positive(env, "REQUESTS_IN_FLIGHT"),
+            dashboard_host=_text(env, "DASHBOARD_HOST"),
         )
 
 

@@ -6,16 +6,19 @@ from datetime import UTC, datetime
 def read_moment(text: str) -> datetime:
     """A time of ISO 8601 in UTC, which is meant where no zone stands.
 
+    What lies outside the years 1 to 9999 there is the end of them that is nearest.
+
     Raises:
-        ValueError: it is none, or outside the years 1 to 9999.
+        ValueError: it is none.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
         return moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError("outside the years 1 to 9999") from error
+    except OverflowError:
+        nearest = datetime.min if moment.year == 1 else datetime.max
+        return nearest.replace(tzinfo=UTC)
 
 
 def show_moment(moment: datetime | None) -> str | None:

@@ -1,6 +1,6 @@
 """What the edge needs from outside, in the domain's words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,31 @@ class Credentials(Protocol):
 
     def find(self, secret: Secret) -> Credential | None:
         """Raises NodeUnavailable where it cannot be looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    """Some API keys.
+
+    Args:
+        last: the id after which the next page begins; None at the end.
+    """
+
+    keys: Sequence[Credential]
+    last: str | None
+
+
+class Keys(Protocol):
+    """A project's API keys; every method raises NodeUnavailable where they cannot be reached."""
+
+    def add(self, secret: Secret, credential: Credential) -> None:
+        """Keeps a new key."""
+
+    def page(self, project: str, limit: int, after: str | None = None) -> KeyPage:
+        """Keys of a project, the newest first, from the one after `after` on."""
+
+    def revoke(self, key_id: str, project: str, at: datetime) -> Credential | None:
+        """The key once it is revoked, since `at` or earlier; None where the project has none of that id."""
 
 
 class RequestLog(Protocol):
