@@ -19,7 +19,7 @@ class TableLimitSettings:
 
     Args:
         requests_per_minute, requests_in_flight: the defaults.
-        clock: monotonic seconds.
+        clock: seconds that also pass while the function is frozen, as those of the wall's clock do.
         ignored: told the row's key and attribute where a value is no such number.
     """
 
@@ -48,7 +48,7 @@ class TableLimitSettings:
 
     def _limit(self, key: str, name: str) -> int:
         now = self._clock()
-        if (known := self._known.get(key)) and now - known[0] < CACHE_SECONDS:
+        if (known := self._known.get(key)) and 0 <= now - known[0] < CACHE_SECONDS:
             return known[1]
         limit = self._read(key, name)
         self._known.pop(key, None)

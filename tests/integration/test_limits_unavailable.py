@@ -1,0 +1,117 @@
+"""A limits table that is not there, does not answer or refuses: counting goes on, and a metric says so."""
+
+import json
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.stub import Stubber
+
+from tests.support.edge import NOW, EdgeUnderTest
+from tokencount.adapters.leases import DynamoLeases
+from tokencount.adapters.limit_settings import TableLimitSettings
+from tokencount.adapters.limits import DynamoWindows, LimitsTable
+from tokencount.adapters.metrics import limiter_unavailable
+from tokencount.domain.limiter import Limiter
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+COUNT = "/v1/infer/v1/messages/count_tokens"
+BODY = {"model": "b3os/tiny", "messages": []}
+RATE_LIMIT = {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}
+NO_SETTINGS: dict[str, Any] = {}
+TAKEN = {"Attributes": {"used": {"N": "1"}}}
+
+
+def client(port: int = 9) -> "DynamoDBClient":
+    once = Config(connect_timeout=0.3, read_timeout=0.3, retries={"total_max_attempts": 1}, proxies={})
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=once,
+    )
+
+
+def edge(dynamodb: "DynamoDBClient") -> EdgeUnderTest:
+    def ignored(row: str, attribute: str) -> None:
+        raise AssertionError(row, attribute)
+
+    table = LimitsTable(dynamodb, "limits")
+    read = TableLimitSettings(table, requests_per_minute=9, requests_in_flight=9, clock=time.time, ignored=ignored)
+    windows, leases = DynamoWindows(table), DynamoLeases(table)
+    return EdgeUnderTest(Limiter(windows, leases, read, now=lambda: NOW, unavailable=limiter_unavailable))
+
+
+def count(edge: EdgeUnderTest) -> dict[str, str]:
+    """The headers of a count, which succeeds."""
+    answer = edge.send("POST", COUNT, BODY)
+    assert (answer["statusCode"], answer["body"]) == (200, {"input_tokens": 27})
+    headers: dict[str, str] = answer["headers"]
+    return headers
+
+
+def metrics(output: str) -> list[dict[str, Any]]:
+    """What CloudWatch would find in the log."""
+    lines = [json.loads(line) for line in output.splitlines()]
+    for line in lines:
+        [directive] = line["_aws"]["CloudWatchMetrics"]
+        assert directive["Namespace"] == "Tokencount"
+        assert directive["Metrics"] == [{"Name": "LimiterUnavailable", "Unit": "Count"}]
+        assert line["LimiterUnavailable"] == [1.0]
+    return lines
+
+
+def test_a_table_that_cannot_be_connected_to_stops_nothing_and_is_asked_once_a_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        headers = count(edge(client(closed.getsockname()[1])))
+    assert not RATE_LIMIT & headers.keys()
+    [line] = metrics(capsys.readouterr().out)
+    assert line["request_id"] == headers["request-id"]
+    assert "EndpointConnectionError" in line["fault"]
+
+
+def test_a_table_that_does_not_answer_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        headers = count(edge(client(silent.getsockname()[1])))
+    assert not RATE_LIMIT & headers.keys()
+    [line] = metrics(capsys.readouterr().out)
+    assert "ReadTimeoutError" in line["fault"]
+
+
+@pytest.mark.parametrize(
+    "code", ["ResourceNotFoundException", "ProvisionedThroughputExceededException", "AccessDeniedException"]
+)
+def test_a_table_that_refuses_stops_nothing(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    dynamodb = client()
+    with Stubber(dynamodb) as table:
+        table.add_response("get_item", NO_SETTINGS)
+        table.add_client_error("update_item", code)
+        headers = count(edge(dynamodb))
+        table.assert_no_pending_responses()
+    assert not RATE_LIMIT & headers.keys()
+    assert len(metrics(capsys.readouterr().out)) == 1
+
+
+def test_a_table_that_begins_to_refuse_in_the_middle_stops_nothing_and_what_was_counted_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    dynamodb = client()
+    with Stubber(dynamodb) as table:
+        table.add_response("get_item", NO_SETTINGS)
+        table.add_response("update_item", TAKEN)
+        table.add_response("get_item", NO_SETTINGS)
+        table.add_client_error("update_item", "InternalServerError")
+        headers = count(edge(dynamodb))
+        table.assert_no_pending_responses()
+    assert headers["RateLimit-Remaining"] == "8"
+    assert len(metrics(capsys.readouterr().out)) == 1
