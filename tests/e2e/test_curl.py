@@ -1,4 +1,4 @@
-"""curl as a client of the running stack: what HTTP itself shows of an answer, and the command lines of the README."""
+"""curl as a client of the running stack: what HTTP itself shows of an answer."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from local.stack import ROOT, Stack
+from local.stack import Stack
 from tests.support.environments import unavailable
 from tests.support.first_answers import edge_answer, front_of
 from tests.support.requests import EXAMPLE, Json, image, picture, request, user
@@ -75,15 +75,6 @@ def assert_identified(answer: Answer) -> None:
     assert answer.header("x-request-id") == answer.header("request-id")
     assert answer.header("content-type") == "application/json"
     assert re.fullmatch(r"(\w+;dur=\d+\.\d+, )*total;dur=\d+\.\d+", answer.header("server-timing"))
-
-
-def test_the_curl_of_the_readme_prints_what_the_readme_says(stack: Stack) -> None:
-    blocks = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    at = next(index for index, (_, text) in enumerate(blocks) if text.startswith("curl "))
-    command = blocks[at][1].replace("http://127.0.0.1:8080", stack.url)
-    environment = os.environ | {"API_KEY": stack.api_key, "no_proxy": "*"}
-    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == blocks[at + 1][1].strip()
 
 
 def test_a_count_has_every_header_once(stack: Stack, bearer: tuple[str, ...]) -> None:

@@ -1,9 +1,8 @@
 // Calls the service with an Anthropic TypeScript SDK: a JSON call a line in, its JSON outcome a line out.
-// The argument is the name under which package.json installs the SDK's major version.
+// package.json installs each major under a name of its own, which whoever runs this puts in.
 
 import { createInterface } from 'node:readline';
-
-const { default: Anthropic } = await import(process.argv[1]);
+import Anthropic from '@anthropic-ai/sdk';
 
 let pauses = [];
 const { setTimeout } = globalThis;
@@ -22,12 +21,6 @@ const METHODS = {
 // The options of the Python SDK by their names here.
 const NAMES = { base_url: 'baseURL', api_key: 'apiKey', auth_token: 'authToken', max_retries: 'maxRetries' };
 
-function classesOf(error) {
-  const names = [];
-  for (let each = error.constructor; each.name; each = Object.getPrototypeOf(each)) names.push(each.name);
-  return names;
-}
-
 async function outcomeOf({ client: options, method, body, headers }) {
   const named = Object.entries(options).map(([name, value]) => [NAMES[name], value]);
   const client = new Anthropic(Object.fromEntries(named));
@@ -41,7 +34,7 @@ async function outcomeOf({ client: options, method, body, headers }) {
   } catch (error) {
     if (!error.status) throw error;
     return {
-      classes: classesOf(error),
+      error: error.constructor.name,
       status: error.status,
       message: error.message,
       body: error.error,

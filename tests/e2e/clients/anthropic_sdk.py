@@ -33,7 +33,7 @@ def outcome_of(call: dict[str, Any]) -> dict[str, Any]:
             answer = methods[call["method"]](**call["body"], extra_headers=call["headers"])
         except anthropic.APIStatusError as error:
             return {
-                "classes": [each.__name__ for each in type(error).__mro__],
+                "error": type(error).__name__,
                 "status": error.status_code,
                 "message": str(error),
                 "body": error.body,
