@@ -22,9 +22,9 @@ def build(settings: CounterSettings) -> Mangum:
 
     def read_keys() -> NodeKeys:
         # Not at import: boto3 would be half of a cold start, and is needed only after a rotation of the keys.
-        from tokencount.adapters.secrets import read_secret  # noqa: PLC0415
+        from tokencount.adapters.secrets import NodeKeySecret  # noqa: PLC0415
 
-        return NodeKeys.parse(read_secret(settings.node_token_secret))
+        return NodeKeySecret(settings.node_token_secret).read()
 
     # Mangum takes the thread's loop, and Python no longer makes one unasked.
     asyncio.set_event_loop(asyncio.new_event_loop())

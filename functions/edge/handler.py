@@ -21,11 +21,11 @@ from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableLimitSettings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
 from tokencount.adapters.metrics import limiter_unavailable
-from tokencount.adapters.node_tokens import NodeKeys, NodeTokens, utc_now
+from tokencount.adapters.node_tokens import NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
 from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue
 from tokencount.adapters.request_log import DynamoRequestLog
-from tokencount.adapters.secrets import read_secret
+from tokencount.adapters.secrets import NodeKeySecret
 from tokencount.adapters.settings import EdgeSettings
 from tokencount.domain.limiter import Limiter
 
@@ -41,12 +41,10 @@ _SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 
 def build(settings: EdgeSettings) -> Edge:
     """The edge of a deployment."""
 
-    def read_keys() -> NodeKeys:
-        return NodeKeys.parse(read_secret(settings.node_token_secret))
-
     dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
-    tokens = NodeTokens(read_keys(), read_keys)
-    nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens, utc_now)
+    keys = NodeKeySecret(settings.node_token_secret)
+    tokens = NodeTokens(keys.read(), keys.read)
+    nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens)
     store = CredentialStore(dynamodb, settings.credentials_table)
     # By the wall's clock: another may stand still while the function is frozen.
     credentials = CachedCredentials(store, time.time)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -14,10 +14,10 @@ from moto import mock_aws
 from tests.support.edge import NOW, credential
 from tests.support.records import record
 from tokencount.adapters.credentials import CredentialStore
-from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
+from tokencount.adapters.node_tokens import KeysUnavailable, NodeKeys, NodeTokens
 from tokencount.adapters.nodes import MAX_EVENT_BYTES, LambdaNodes
 from tokencount.adapters.request_log import DynamoRequestLog, RecordNotKept
-from tokencount.adapters.secrets import read_secret
+from tokencount.adapters.secrets import NodeKeySecret
 from tokencount.domain.credentials import new_secret
 from tokencount.domain.errors import NodeUnavailable, PayloadTooLarge
 from tokencount.domain.ports import Caller
@@ -87,9 +87,12 @@ def test_a_table_that_does_not_answer_is_told_in_the_domain_s_words() -> None:
         DynamoRequestLog(missing, "none", lambda: NOW).put(record())
 
 
-def test_a_secret_is_read_by_its_name() -> None:
-    boto3.client("secretsmanager").create_secret(Name="keys", SecretString="text")
-    assert read_secret("keys") == "text"
+def test_the_keys_of_node_tokens_are_read_by_the_name_of_their_secret() -> None:
+    text = '{"current": "a", "a": "' + "k" * 64 + '"}'
+    boto3.client("secretsmanager").create_secret(Name="keys", SecretString=text)
+    assert NodeKeySecret("keys").read() == NodeKeys("a", {"a": "k" * 64})
+    with pytest.raises(KeysUnavailable, match="cannot be read"):
+        NodeKeySecret("none").read()
 
 
 class Lambda:
@@ -110,7 +113,7 @@ def nodes(reply: bytes | Exception) -> tuple[LambdaNodes, Lambda]:
     keys = NodeKeys("a", {"a": "k" * 64})
     client = Lambda(reply)
     tokens = NodeTokens(keys, lambda: keys)
-    return LambdaNodes(client, {"m": "counter:live"}, tokens, lambda: datetime.now(UTC)), client  # type: ignore[arg-type]
+    return LambdaNodes(client, {"m": "counter:live"}, tokens), client  # type: ignore[arg-type]
 
 
 def test_a_counter_s_answer_is_read_with_its_headers_in_lower_case() -> None:

@@ -14,7 +14,16 @@ from tokencount.domain.errors import Unauthorized
 from tokencount.domain.ports import Caller
 
 LIFETIME = timedelta(seconds=60)
+# A key that became the current one signs from then on, at the latest.
+KEYS_AGE = timedelta(seconds=60)
+# Between two readings of the secret, however many tokens name an unknown key.
+READ_PAUSE = timedelta(seconds=5)
 _ALGORITHM = "HS256"
+_CLAIMS = ["exp", "organization", "project", "scopes", "request_id"]
+
+
+class KeysUnavailable(Exception):
+    """The secret with the keys cannot be read, or holds none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,12 +38,23 @@ class NodeKeys:
         """The keys of a secret's text, `{"current": "<id>", "<id>": "<key>", …}`.
 
         Raises:
-            ValueError: it is not of this form.
+            KeysUnavailable: it is not of this form.
         """
-        keys = json.loads(text)
-        if not isinstance(keys, dict) or keys.pop("current", None) not in keys:
-            raise ValueError("the node-token secret must be an object whose `current` names one of its keys")
-        return cls(json.loads(text)["current"], keys)
+        try:
+            keys = json.loads(text)
+        except ValueError:
+            keys = None  # the error itself holds the text
+        if not isinstance(keys, dict) or not all(isinstance(value, str) for value in keys.values()):
+            raise KeysUnavailable("the node-token secret must be a JSON object of strings")
+        current = keys.pop("current", None)
+        if current not in keys:
+            raise KeysUnavailable("the node-token secret must name one of its keys as `current`")
+        return cls(current, keys)
+
+
+def utc_now() -> datetime:
+    """The clock of the composition roots."""
+    return datetime.now(UTC)
 
 
 class NodeTokens:
@@ -42,15 +62,22 @@ class NodeTokens:
 
     Args:
         keys: the keys known from the start.
-        refresh: reads the keys again, for a token whose key id is not known.
+        read: the keys as they are now; raises KeysUnavailable.
+        now: the clock. No monotonic one: that of a restored snapshot knows nothing of the time in between.
     """
 
-    def __init__(self, keys: NodeKeys, refresh: Callable[[], NodeKeys]) -> None:
+    def __init__(self, keys: NodeKeys, read: Callable[[], NodeKeys], now: Callable[[], datetime] = utc_now) -> None:
         self._keys = keys
-        self._refresh = refresh
+        self._read = read
+        self._now = now
+        self._known_since = now()
+        self._asked_at: datetime | None = None
 
-    def sign(self, caller: Caller, now: datetime) -> str:
-        """A token that speaks for `caller` until 60 seconds after `now`."""
+    def sign(self, caller: Caller) -> str:
+        """A token that speaks for `caller` for 60 seconds, by the key that is the current one or was 60 seconds ago."""
+        now = self._now()
+        if _passed(self._known_since, now, KEYS_AGE):
+            self.renew()
         claims = {
             "organization": caller.organization,
             "project": caller.project,
@@ -68,25 +95,46 @@ class NodeTokens:
             Unauthorized: it is missing, forged, expired, or made for another request.
         """
         try:
-            options = {"require": ["exp", "organization", "project", "scopes", "request_id"]}
+            # The library would judge the time by another clock.
+            options = {"require": _CLAIMS, "verify_exp": False}
             claims = jwt.decode(token, self._key(token), algorithms=[_ALGORITHM], options=options)  # type: ignore[arg-type]
         except jwt.InvalidTokenError as error:
-            raise Unauthorized(
-                "A counter answers the edge alone: the node token is missing, forged or expired"
-            ) from error
+            raise _refusal() from error
+        if claims["exp"] <= self._now().timestamp():
+            raise _refusal()
         if claims["request_id"] != request_id:
             raise Unauthorized("The node token was made for another request")
         return Caller(claims["organization"], claims["project"], tuple(claims["scopes"]), request_id)
 
+    def renew(self) -> bool:
+        """Reads the keys again, if that was not done just now; whether another key is the current one since.
+
+        Where they cannot be read the ones that are known stay good.
+        """
+        now, before = self._now(), self._keys.current
+        if self._asked_at and not _passed(self._asked_at, now, READ_PAUSE):
+            return False
+        self._asked_at = now
+        try:
+            self._keys = self._read()
+        except KeysUnavailable:
+            return False
+        self._known_since = now
+        return self._keys.current != before
+
     def _key(self, token: str) -> str:
         kid = str(jwt.get_unverified_header(token).get("kid"))
         if kid not in self._keys.keys:
-            self._keys = self._refresh()
+            self.renew()
         if kid not in self._keys.keys:
             raise jwt.InvalidTokenError("no such key")
         return self._keys.keys[kid]
 
 
-def utc_now() -> datetime:
-    """The clock of the composition roots."""
-    return datetime.now(UTC)
+def _passed(since: datetime, now: datetime, time: timedelta) -> bool:
+    """Whether that time has passed, or the clock was set back."""
+    return not timedelta(0) <= now - since < time
+
+
+def _refusal() -> Unauthorized:
+    return Unauthorized("A counter answers the edge alone: the node token is missing, forged or expired")

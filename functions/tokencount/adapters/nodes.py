@@ -1,8 +1,7 @@
 """Invokes a model's counter function and reads its answer."""
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -28,13 +27,10 @@ class LambdaNodes:
         counters: the alias of the function that counts for a model, by the model's id.
     """
 
-    def __init__(
-        self, client: "LambdaClient", counters: Mapping[str, str], tokens: NodeTokens, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, client: "LambdaClient", counters: Mapping[str, str], tokens: NodeTokens) -> None:
         self._client = client
         self._counters = counters
         self._tokens = tokens
-        self._now = now
 
     def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
         """The counter's answer to a count request's body.
@@ -43,6 +39,13 @@ class LambdaNodes:
             PayloadTooLarge: the escaped event is larger than Lambda takes.
             NodeUnavailable: no counter, or it crashed, ran out of time or refused the node token.
         """
+        answer = self._invoke(model, body, caller)
+        if _refused(answer) and self._tokens.renew():
+            # The keys were changed under way; nothing was counted yet.
+            answer = self._invoke(model, body, caller)
+        return _read(model, answer)
+
+    def _invoke(self, model: str, body: str, caller: Caller) -> Any:
         payload = json.dumps(self._event(body, caller), ensure_ascii=False, separators=(",", ":")).encode()
         if len(payload) > MAX_EVENT_BYTES:
             message = (
@@ -51,17 +54,16 @@ class LambdaNodes:
             raise PayloadTooLarge(message)
         try:
             reply = self._client.invoke(FunctionName=self._counters[model], Payload=payload)
-            answer = json.loads(reply["Payload"].read())
+            return json.loads(reply["Payload"].read())
         except (BotoCoreError, ClientError, KeyError, ValueError) as error:
             raise _unavailable(model) from error
-        return _read(model, answer)
 
     def _event(self, body: str, caller: Caller) -> dict[str, Any]:
         """An API Gateway event of the parts a counter reads, so that it is never larger than the one received."""
         headers = {
             "content-type": "application/json",
             "x-request-id": caller.request_id,
-            NODE_TOKEN_HEADER: self._tokens.sign(caller, self._now()),
+            NODE_TOKEN_HEADER: self._tokens.sign(caller),
         }
         return {
             "resource": COUNT_PATH,
@@ -74,12 +76,14 @@ class LambdaNodes:
         }
 
 
+def _refused(answer: Any) -> bool:
+    """Whether a counter did not take the edge's token; the caller's own credential was good."""
+    return isinstance(answer, dict) and answer.get("statusCode") == 401
+
+
 def _read(model: str, answer: Any) -> NodeAnswer:
     """The answer of a function that ran; a crash or a timeout comes as an object without a status."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("statusCode"), int):
-        raise _unavailable(model)
-    if answer["statusCode"] == 401:
-        # The counter does not accept the edge's token; the caller's own credential was good.
+    if not isinstance(answer, dict) or not isinstance(answer.get("statusCode"), int) or _refused(answer):
         raise _unavailable(model)
     headers = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
     return NodeAnswer(answer["statusCode"], answer.get("body") or "", headers)
