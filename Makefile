@@ -67,8 +67,9 @@ clean:
 COMPILE = $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml
 RUN_GROUPS = --group functions --group runtime --group build --group local
 lock: .venv/dev
-	$(COMPILE) $(RUN_GROUPS) --group test --group check -o locks/dev.txt
+	$(COMPILE) $(RUN_GROUPS) --group endpoint --group test --group check -o locks/dev.txt
 	$(COMPILE) $(RUN_GROUPS) -c locks/dev.txt -o locks/run.txt
+	$(COMPILE) --group endpoint --group gpu -c locks/dev.txt -o locks/endpoint.txt
 	$(COMPILE) --group sam -o locks/sam.txt
 	$(COMPILE) --group anthropic-1 -o locks/anthropic-1.txt
 	$(COMPILE) --group node -o locks/node.txt
