@@ -29,7 +29,7 @@ def python_with(lock: str) -> Path:
         _run(sys.executable, "-m", "venv", folder)
         _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", pins)
 
-    return _made(lock, [pins], install) / "bin" / "python"
+    return _made(f"{lock}-{sys.implementation.cache_tag}", [pins], install) / "bin" / "python"
 
 
 def node_packages() -> Path:
@@ -72,11 +72,10 @@ def unavailable(reason: str) -> NoReturn:
 
 
 def _made(name: str, pins: Sequence[Path], install: Callable[[Path], None]) -> Path:
-    """The folder of that name, installed anew where its pins or this interpreter are not those it was made with."""
+    """The folder of that name, installed anew where its pins are not those it was made with."""
     folder, stamp = CLIENTS / name, CLIENTS / name / "installed"
     CLIENTS.mkdir(parents=True, exist_ok=True)
-    content = b"".join(path.read_bytes() for path in pins) + sys.version.encode()
-    digest = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in pins)).hexdigest()
     with FileLock(CLIENTS / f"{name}.lock"):
         if not stamp.exists() or stamp.read_text() != digest:
             shutil.rmtree(folder, ignore_errors=True)
