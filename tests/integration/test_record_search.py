@@ -1,8 +1,9 @@
 """The list of records in the requests table of the template: whole, in order, of one project, at a bounded cost."""
 
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import boto3
 import pytest
@@ -18,18 +19,24 @@ from tokencount.adapters.request_log import DynamoRequestLog
 from tokencount.domain.ids import first_id, new_id
 from tokencount.domain.records import RecordQuery
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
 TABLE = "RequestsTable"
+# The log's clock: the engine deletes what is past its time to live by its own.
+LATER = datetime(2040, 1, 1, tzinfo=UTC)
+ENGINE = [pytest.mark.dynamodb_local, pytest.mark.xdist_group("dynamodb-local")]
 
 
 class Table:
     """The requests table with some records, a second apart."""
 
-    def __init__(self) -> None:
-        self.client = boto3.client("dynamodb", region_name="us-east-1")
+    def __init__(self, client: "DynamoDBClient") -> None:
+        self.client = client
         template = Template(ROOT / "template.yaml")
         properties = dict(template.resources("AWS::DynamoDB::Table"))[TABLE]
         aws.create_table(self.client, TABLE, template.resolve(properties))
-        self.log = DynamoRequestLog(self.client, TABLE, lambda: NOW)
+        self.log = DynamoRequestLog(self.client, TABLE, lambda: LATER)
         self.queries = 0
         self.client.meta.events.register("before-call.dynamodb.Query", self._count)
 
@@ -55,10 +62,14 @@ class Table:
                 return
 
 
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    with mock_aws():
-        yield Table()
+@pytest.fixture(params=["moto", pytest.param("engine", marks=ENGINE)])
+def table(request: pytest.FixtureRequest) -> Iterator[Table]:
+    if request.param == "moto":
+        with mock_aws():
+            yield Table(boto3.client("dynamodb", region_name="us-east-1"))
+    else:
+        session = boto3.Session(uuid4().hex, "x", region_name="us-east-1")  # each key has a database of its own
+        yield Table(session.client("dynamodb", endpoint_url=request.getfixturevalue("engine")))
 
 
 def test_an_empty_project_has_an_empty_list(table: Table) -> None:
@@ -88,7 +99,7 @@ def test_another_project_s_records_are_not_listed(table: Table) -> None:
 
 
 def test_a_record_whose_time_is_over_is_neither_listed_nor_found_though_it_is_still_there(table: Table) -> None:
-    over = int(NOW.timestamp())
+    over = int(LATER.timestamp())
     kept, gone = table.put({"expires_at": over}, {"expires_at": over + 1})
     assert list(table.pages()) == [[kept]]
     assert table.log.get(gone) is None
