@@ -221,6 +221,46 @@ def test_a_path_is_kept_with_ids_and_served_models_alone(path: str, kept: str, e
     assert edge.log[answer["headers"]["request-id"]].path == kept
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", COUNT, {"model": "b3os/tiny"}, 200),
+        ("POST", COUNT, "{", 400),
+        ("POST", COUNT, {"model": "b3os/none"}, 404),
+        ("POST", COUNT, " " * 6000, 413),
+        ("GET", "/v1/infer/models", None, 200),
+        ("GET", "/v1/infer/models/b3os/none", None, 404),
+        ("GET", LIST, None, 200),
+        ("GET", "/v1/requests/req_01m5t4yg394wegr3j4y01qb363", None, 404),
+        ("GET", "/v1/keys", None, 403),
+        ("GET", "/v1/auth/session", None, 401),
+    ],
+)
+def test_every_answer_to_a_known_caller_has_one_record_whatever_the_route(
+    method: str, path: str, body: Any, status: int, edge: EdgeUnderTest
+) -> None:
+    answer = edge.send(method, path, body)
+    assert [(record.id, record.status) for record in edge.log.values()] == [(answer["headers"]["request-id"], status)]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer b3os_sk_x"}])
+def test_who_is_not_known_has_no_record(headers: dict[str, str], edge: EdgeUnderTest) -> None:
+    assert edge.send("POST", COUNT, {"model": "b3os/tiny"}, headers=headers)["statusCode"] == 401
+    assert not edge.log
+
+
+def test_an_answer_leaves_however_the_record_fails_and_the_log_then_holds_it_whole(edge: EdgeUnderTest) -> None:
+    def fail(record: RequestRecord) -> None:
+        raise RuntimeError(MARKER)
+
+    edge.log.put = fail  # type: ignore[method-assign]
+    answer = edge.send("POST", COUNT, {"model": "b3os/tiny"})
+    assert answer["statusCode"] == 200
+    [line] = [line for line in edge.logger.lines if "record" in line]
+    assert RequestRecord.from_dict(line["record"]).id == answer["headers"]["request-id"]
+    assert MARKER not in edge.logger.text.getvalue()
+
+
 def test_a_record_begins_when_its_id_says(edge: EdgeUnderTest) -> None:
     request_id = edge.send("POST", COUNT, {"model": "b3os/tiny"})["headers"]["request-id"]
     created = datetime.fromisoformat(edge.log[request_id].created_at)
