@@ -17,6 +17,17 @@ from tokencount.domain.errors import InvalidRequest, quote
 # Written behind the last message's text, to find where the prompt ends; transformers' own mark, so that a request that
 # happens to hold it counts the same there and here.
 _END = "CONTINUE_FINAL_MESSAGE_TAG "
+NOT_CONTINUED = "The model's chat template leaves out the last message, so its text cannot be continued"
+# A template is a program over the client's data: what it cannot handle is not a fault of the service.
+TEMPLATE_FAULTS = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class JinjaChatTemplate:
@@ -42,9 +53,7 @@ class JinjaChatTemplate:
         text, marked = _mark(last)
         prompt = self._render(chat, [*earlier, marked], add_generation_prompt=False)
         if text.strip() not in prompt or _END.strip() not in prompt:
-            raise InvalidRequest(
-                "The model's chat template leaves out the last message, so its text cannot be continued"
-            )
+            raise InvalidRequest(NOT_CONTINUED)
         end = prompt.rindex(_END.strip())
         return prompt[:end] if prompt.startswith(_END, end) else prompt[:end].rstrip()
 
@@ -57,12 +66,17 @@ class JinjaChatTemplate:
                 add_generation_prompt=add_generation_prompt,
                 **chat.options,
             )
-        except TemplateError as error:
-            message = f"The model's chat template refuses the request: {quote(error.message or 'no reason given')}"
-            raise InvalidRequest(message) from error
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            # A template is a program over the client's data: what it cannot handle is not a fault of the service.
-            raise InvalidRequest("The model's chat template cannot render this request") from error
+        except TEMPLATE_FAULTS as error:
+            raise refusal(error) from error
+
+
+def refusal(error: Exception) -> InvalidRequest:
+    """What a client is told of one of TEMPLATE_FAULTS."""
+    if isinstance(error, TemplateError):
+        return InvalidRequest(
+            f"The model's chat template refuses the request: {quote(error.message or 'no reason given')}"
+        )
+    return InvalidRequest("The model's chat template cannot render this request")
 
 
 def _mark(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -7,6 +7,8 @@ from typing import Literal
 from tokencount.domain.errors import InvalidRequest
 
 MAX_SIDE = 32_768
+# What Pillow takes for a decompression bomb: a larger image is counted from its header and never decoded.
+MAX_DECODED_PIXELS = 178_956_970
 
 
 @dataclass(frozen=True, slots=True)
