@@ -21,12 +21,22 @@ def load_counter(folder: Path) -> Counter:
     Raises:
         BrokenLayer: names the file.
     """
+    spec = load_verified_spec(folder)
+    template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
+    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_image)
+
+
+def load_verified_spec(folder: Path) -> ModelSpec:
+    """The model's data, where the layer's other files are those that it was built with.
+
+    Raises:
+        BrokenLayer: names the file.
+    """
     spec = load_spec(folder)
     for name, digest in spec.digests.items():
         if hashlib.sha256(_read(folder / name)).hexdigest() != digest:
             raise BrokenLayer(f"{folder / name} is not the file the layer of {spec.id} was built with")
-    template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
-    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_image)
+    return spec
 
 
 def load_spec(folder: Path) -> ModelSpec:

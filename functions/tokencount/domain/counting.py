@@ -105,12 +105,15 @@ class Counter:
     def _expand(self, text: str, request: dict[str, Any], images: int) -> str:
         rule = self.model.image
         assert rule is not None, "images were measured by it"
-        if text.count(rule.placeholder) != images:
-            message = (
-                f"Text that holds {rule.placeholder} cannot be sent together with images: it stands for one of them"
-            )
-            raise InvalidRequest(message, param=next(_paths_of(request, rule.placeholder), None))
+        check_placeholders(text, request, images, rule.placeholder)
         return text.replace(rule.placeholder, rule.expansion)
+
+
+def check_placeholders(prompt: str, request: dict[str, Any], images: int, placeholder: str) -> None:
+    """Raises InvalidRequest where a request with images writes the text that stands for one of them in its prompt."""
+    if prompt.count(placeholder) != images:
+        message = f"Text that holds {placeholder} cannot be sent together with images: it stands for one of them"
+        raise InvalidRequest(message, param=next(_paths_of(request, placeholder), None))
 
 
 def _paths_of(value: Any, text: str, path: str = "") -> Iterator[str]:
