@@ -12,7 +12,7 @@ import pytest
 
 from local.stack import Stack
 from tests.support.environments import unavailable
-from tests.support.first_answers import edge_answer, front_of
+from tests.support.first_answers import Front, edge_answer
 from tests.support.requests import EXAMPLE, Json, image, picture, request, user
 from tokencount.adapters.answers import STATUS
 
@@ -183,13 +183,12 @@ def test_head_and_options_are_405_with_the_methods_that_are_allowed(
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_one_whole_number_of_at_least_1_that_curl_waits_for(
-    stack: Stack, bearer: tuple[str, ...], status: int
+    front: Front, bearer: tuple[str, ...], status: int
 ) -> None:
     kind = next(kind for kind, answer in STATUS.items() if answer.status == status)
     failed = edge_answer(kind("try again", retry_after=0))
-    with front_of(stack.url) as front:
-        front.answers += [failed, failed]
-        to_front = [*bearer, *JSON, "--data-binary", json.dumps(EXAMPLE), front.url + COUNT]
-        assert curl(*to_front).header("retry-after") == "1"
-        assert run("--retry", "1", "--fail", *to_front) == '{"input_tokens":27}'
-        assert len(front.arrivals) == 3
+    front.answers += [failed, failed]
+    to_front = [*bearer, *JSON, "--data-binary", json.dumps(EXAMPLE), front.url + COUNT]
+    assert curl(*to_front).header("retry-after") == "1"
+    assert run("--retry", "1", "--fail", *to_front) == '{"input_tokens":27}'
+    assert len(front.arrivals) == 3

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from local.stack import ROOT
 from tests.support.environments import PACKAGES, node, node_packages, python_with
 from tests.support.requests import Json
 
@@ -122,3 +123,11 @@ def running(sdk: str, url: str, credential: Json, environment: dict[str, str]) -
             yield Client(process, sdk, url, credential)
         finally:
             process.kill()
+
+
+def documented(row: str) -> dict[str, str]:
+    """What the table of docs/clients.md says for each SDK."""
+    lines = (ROOT / "docs" / "clients.md").read_text().replace("`", "").splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|"))
+    [cells] = [cells for first, *cells in rows if row in first.split(", ")]
+    return dict(zip(head[1:], cells, strict=True))
