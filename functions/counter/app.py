@@ -1,6 +1,7 @@
 """One route: from a request's bytes to the number, with what the edge needs for the request's record."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -11,7 +12,7 @@ from tokencount.adapters.faults import describe
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeTokens
 from tokencount.adapters.validation import schema_path, validate
-from tokencount.domain.counting import Count, Counter
+from tokencount.domain.counting import Count, Counter, Job
 from tokencount.domain.errors import CountError, Internal
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases, server_timing
@@ -30,10 +31,11 @@ def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
     async def answer_to_request(request: Request, request_id: str) -> Response:
         phases = Phases()
         try:
-            tokens.verify(request.headers.get(NODE_TOKEN_HEADER, ""), request_id)
+            caller = tokens.verify(request.headers.get(NODE_TOKEN_HEADER, ""), request_id)
             with phases.phase("parse"):
                 body = validate(loads(await request.body()))
-            answer = _success(counter, counter.count(body, phases.phase))
+            job = Job(body, caller, phases.phase, _seconds_left(request))
+            answer = _success(counter, counter.count(job))
         except CountError as error:
             answer = _failure(counter, error, request_id)
         except Exception as error:
@@ -44,6 +46,12 @@ def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
         return answer
 
     return app
+
+
+def _seconds_left(request: Request) -> Callable[[], float]:
+    """The Lambda context's own clock."""
+    context = request.scope["aws.context"]
+    return lambda: float(context.get_remaining_time_in_millis()) / 1000
 
 
 def _success(counter: Counter, count: Count) -> Response:

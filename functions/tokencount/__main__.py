@@ -5,6 +5,7 @@ One line of JSON an input: the count, or the error the service would answer with
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ from tokencount.adapters.answers import error_body
 from tokencount.adapters.model_files import BrokenLayer, load_counter, load_spec
 from tokencount.adapters.validation import validate
 from tokencount.domain.checks import model_id
-from tokencount.domain.counting import Counter
+from tokencount.domain.counting import Counter, Job
 from tokencount.domain.errors import CountError, ModelNotAvailable, quote
+from tokencount.domain.ports import Caller
 from tokencount.domain.strict_json import loads
 
+NOBODY = Caller("", "", (), "")
 LAYERS = Path(__file__).parents[2] / ".build" / "layers"
 
 
@@ -54,7 +57,8 @@ class Counters:
         try:
             request = loads(body)
             counter = self._find(request)
-            return {"input_tokens": counter.count(validate(request), lambda _phase: nullcontext()).input_tokens}
+            job = Job(validate(request), NOBODY, lambda _phase: nullcontext(), lambda: math.inf)
+            return {"input_tokens": counter.count(job).input_tokens}
         except CountError as error:
             return error_body(error, infer=True)
 

@@ -8,7 +8,8 @@ from typing import Any
 from PIL import Image
 
 from tokencount.adapters.validation import validate
-from tokencount.domain.counting import Counter
+from tokencount.domain.counting import Counter, Job
+from tokencount.domain.ports import Caller
 
 QWEN = "b3os/qwen3.5-9b"
 Json = dict[str, Any]
@@ -60,4 +61,5 @@ def image(data: bytes, media_type: str = "image/png") -> Json:
 
 def count(counter: Counter, body: Json) -> int:
     """The input tokens of a request, by way of validation."""
-    return counter.count(validate(body), lambda _phase: nullcontext()).input_tokens
+    job = Job(validate(body), Caller("org", "proj", ("infer:run",), "req_1"), lambda _phase: nullcontext(), lambda: 26)
+    return counter.count(job).input_tokens

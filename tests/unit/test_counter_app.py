@@ -123,7 +123,7 @@ def test_a_fault_of_ours_is_a_500_without_content_in_answer_or_log(qwen: Counter
         def count(self, text: str) -> int:
             raise RuntimeError(text)
 
-    broken = CounterUnderTest(Counter(qwen.model, qwen.template, Broken(), qwen.read_image))
+    broken = CounterUnderTest(Counter(qwen.model, qwen.template, Broken(), qwen.read_images))
     answer = broken.send({"model": QWEN, "messages": [user("MARKER-CONTENT")]})
     assert answer["statusCode"] == 500
     assert "RuntimeError at" in broken.logger.lines[0]["fault"]

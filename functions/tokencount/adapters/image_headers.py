@@ -7,7 +7,7 @@ from io import BytesIO
 from PIL import Image as Pillow
 
 from tokencount.domain.chat import Image
-from tokencount.domain.counting import ImageFile
+from tokencount.domain.counting import ImageFile, Job
 from tokencount.domain.errors import InvalidRequest, UnsupportedImage, UnsupportedParameter, quote
 from tokencount.domain.images import ImageSize
 
@@ -15,6 +15,12 @@ from tokencount.domain.images import ImageSize
 Pillow.MAX_IMAGE_PIXELS = None
 
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+def read_images(images: list[Image], job: Job) -> list[ImageFile]:
+    """The sizes of image blocks, as `read_image` finds them."""
+    with job.phase("image"):
+        return [read_image(image) for image in images]
 
 
 def read_image(image: Image) -> ImageFile:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
-from tokencount.adapters.image_headers import read_image
+from tokencount.adapters.image_headers import read_images
 from tokencount.adapters.tokenizer import HuggingFaceTokenizer
 from tokencount.domain.counting import Counter
 from tokencount.domain.model import ModelSpec
@@ -23,7 +23,7 @@ def load_counter(folder: Path) -> Counter:
     """
     spec = load_verified_spec(folder)
     template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
-    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_image)
+    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_images)
 
 
 def load_verified_spec(folder: Path) -> ModelSpec:

@@ -9,6 +9,7 @@ from tokencount.domain.chat import Chat, Image, images_of, to_chat
 from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest
 from tokencount.domain.images import ImageRule, ImageSize
 from tokencount.domain.model import ModelSpec
+from tokencount.domain.ports import Caller
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
@@ -28,6 +29,21 @@ class Tokenizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """A valid Messages request to count, and for whom.
+
+    Args:
+        phase: a timer's context manager for each phase that runs (`fetch`, `image`, `render`, `encode`, `endpoint`).
+        seconds_left: until the answer must be on its way.
+    """
+
+    request: dict[str, Any]
+    caller: Caller
+    phase: Phase
+    seconds_left: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
 class ImageFile:
     """What an image block turned out to hold: its bytes' number and its size in pixels."""
 
@@ -36,10 +52,10 @@ class ImageFile:
 
 
 class ImageReader(Protocol):
-    """Finds the size of an image without decoding its pixels."""
+    """Finds the sizes of images without decoding their pixels."""
 
-    def __call__(self, image: Image) -> ImageFile:
-        """Raises InvalidRequest or UnsupportedImage, naming the block."""
+    def __call__(self, images: list[Image], job: Job) -> list[ImageFile]:
+        """One file an image, in their order. Raises InvalidRequest or UnsupportedImage, naming the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +78,10 @@ class Counter:
     model: ModelSpec
     template: ChatTemplate
     tokenizer: Tokenizer
-    read_image: ImageReader
+    read_images: ImageReader
 
-    def count(self, request: dict[str, Any], phase: Phase) -> Count:
-        """The input tokens of a valid Messages request.
-
-        Args:
-            phase: a timer's context manager for each phase that runs (`image`, `render`, `encode`).
+    def count(self, job: Job) -> Count:
+        """The input tokens of a request.
 
         Raises:
             InvalidRequest, UnsupportedImage: the template or an image refuses the request.
@@ -76,14 +89,13 @@ class Counter:
         """
         files: list[ImageFile] = []
         soft_tokens = 0
-        if images := images_of(request):
-            with phase("image"):
-                files, soft_tokens = self._measure(images)
-        with phase("render"):
-            text = self.template.render(to_chat(request, self.model.template))
+        if images := images_of(job.request):
+            files, soft_tokens = self._measure(images, job)
+        with job.phase("render"):
+            text = self.template.render(to_chat(job.request, self.model.template))
             if images:
-                text = self._expand(text, request, len(images))
-        with phase("encode"):
+                text = self._expand(text, job.request, len(images))
+        with job.phase("encode"):
             tokens = self.tokenizer.count(text) + soft_tokens - len(images)
         if tokens > self.model.context_length:
             message = f"The prompt has {tokens} tokens; {self.model.id} takes at most {self.model.context_length}"
@@ -96,9 +108,9 @@ class Counter:
             raise InvalidRequest(message, param=images[0].param)
         return self.model.image
 
-    def _measure(self, images: list[Image]) -> tuple[list[ImageFile], int]:
+    def _measure(self, images: list[Image], job: Job) -> tuple[list[ImageFile], int]:
         rule = self._rule(images)
-        files = [self.read_image(image) for image in images]
+        files = self.read_images(images, job)
         tokens = sum(rule.tokens_of(file.size, image.param) for file, image in zip(files, images, strict=True))
         return files, tokens
 
