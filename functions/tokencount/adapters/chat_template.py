@@ -17,7 +17,6 @@ from tokencount.domain.errors import InvalidRequest, quote
 # Written behind the last message's text, to find where the prompt ends; transformers' own mark, so that a request that
 # happens to hold it counts the same there and here.
 _END = "CONTINUE_FINAL_MESSAGE_TAG "
-NOT_CONTINUED = "The model's chat template leaves out the last message, so its text cannot be continued"
 # A template is a program over the client's data: what it cannot handle is not a fault of the service.
 TEMPLATE_FAULTS = (
     TemplateError,
@@ -53,7 +52,9 @@ class JinjaChatTemplate:
         text, marked = _mark(last)
         prompt = self._render(chat, [*earlier, marked], add_generation_prompt=False)
         if text.strip() not in prompt or _END.strip() not in prompt:
-            raise InvalidRequest(NOT_CONTINUED)
+            raise InvalidRequest(
+                "The model's chat template leaves out the last message, so its text cannot be continued"
+            )
         end = prompt.rindex(_END.strip())
         return prompt[:end] if prompt.startswith(_END, end) else prompt[:end].rstrip()
 

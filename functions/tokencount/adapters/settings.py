@@ -87,6 +87,30 @@ class CounterSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """What the endpoint's container is told.
+
+    Args:
+        model_dir: where the model's layer is.
+        host: the address to bind, every one in a container.
+        port: as SageMaker itself may choose it.
+    """
+
+    model_dir: Path
+    host: str
+    port: int
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Raises BadSetting, naming the variable."""
+        return cls(
+            model_dir=Path(_text(env, "MODEL_DIR")),
+            host=env.get("BIND_HOST") or "0.0.0.0",  # noqa: S104 - a container of its own
+            port=_positive({"SAGEMAKER_BIND_TO_PORT": "8080", **env}, "SAGEMAKER_BIND_TO_PORT"),
+        )
+
+
 def _text(env: Mapping[str, str], name: str) -> str:
     if not env.get(name):
         raise BadSetting(f"the environment variable {name} must be set")
