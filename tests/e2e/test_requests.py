@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +15,9 @@ from local import aws
 from local.stack import ROOT, Stack
 from local.template import Template
 from tests.support.requests import EXAMPLE
+from tokencount.adapters.credentials import CredentialStore
+from tokencount.domain.credentials import INFER_RUN
+from tokencount.domain.issuing import issue_key
 
 COUNT = "/v1/infer/v1/messages/count_tokens"
 TABLE = "RequestsTable"
@@ -22,12 +26,13 @@ TABLE = "RequestsTable"
 class Client:
     """Asks a stack; what was answered last is in `status` and `body`."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, key: str | None = None) -> None:
         self.stack = stack
+        self._key = key or stack.api_key
 
     def ask(self, method: str, path: str, body: object = None, **query: str) -> str:
         """The id of the request."""
-        headers = {"authorization": f"Bearer {self.stack.api_key}", "content-type": "application/json"}
+        headers = {"authorization": f"Bearer {self._key}", "content-type": "application/json"}
         content = None if body is None else json.dumps(body)
         url = self.stack.url + path + ("?" + urlencode(query) if query else "")
         answer = urllib3.request(method, url, body=content, headers=headers, retries=False, timeout=30)
@@ -73,6 +78,21 @@ def test_filters_and_cursor_go_through_the_list(client: Client) -> None:
     assert client.body["next_cursor"] is None
     assert first in client.list(status="200", since=since, model=EXAMPLE["model"])
     assert client.list(model="b3os/none", since=since) == []
+
+
+def test_another_project_sees_nothing_of_it(client: Client) -> None:
+    request_id = client.count()
+    client.list(limit="1")
+    cursor = client.body["next_cursor"]
+    assert cursor
+    secret, key = issue_key("org_other", "prj_other", name="x", scopes=[INFER_RUN], now=datetime.now(UTC))
+    database = aws.session().client("dynamodb", endpoint_url=client.stack.aws_url, config=aws.DIRECT)
+    CredentialStore(database, "CredentialsTable").add(secret, key)
+    other = Client(client.stack, secret.reveal())
+    assert other.list(limit="100") == []
+    assert other.record(request_id) is None
+    other.ask("GET", "/v1/requests", cursor=cursor)
+    assert (other.status, other.body["error"]["param"]) == (400, "cursor")
 
 
 @pytest.mark.parametrize("query", [{"limit": "0"}, {"status": "4x"}, {"since": "soon"}, {"cursor": "x"}, {"model": ""}])
