@@ -176,10 +176,12 @@ def test_every_place_is_given_back_once_all_are_answered(customer: Callable[...,
 
 @contextmanager
 def without_limits_table(stack: Stack, dynamodb: "DynamoDBClient") -> Iterator[None]:
-    dynamodb.delete_table(TableName="LimitsTable")
-    yield
     properties = dict(stack.template.resources("AWS::DynamoDB::Table"))["LimitsTable"]
-    aws.create_table(dynamodb, "LimitsTable", stack.template.resolve(properties))
+    dynamodb.delete_table(TableName="LimitsTable")
+    try:
+        yield
+    finally:
+        aws.create_table(dynamodb, "LimitsTable", stack.template.resolve(properties))
 
 
 def test_counting_goes_on_without_the_limits_table_and_a_metric_says_so(

@@ -136,11 +136,14 @@ def test_what_is_given_back_can_be_reserved_again_and_nothing_is_given_back_to_a
 def test_a_row_whose_window_ended_a_second_ago_but_is_still_stored_is_a_new_window(database: Database) -> None:
     windows = DynamoWindows(database.table())
     minute_before, now = Window.at(NOON - timedelta(seconds=1)), NOON + timedelta(seconds=1)
-    database.put(id=f"requests#p#{minute_before.start}", used=10, ttl=minute_before.end)
+    assert windows.reserve("requests#p", minute_before, 10, 10).granted
+    [ended] = database.rows().values()
+    database.put(**ended | {"ttl": minute_before.end})
     assert int(now.timestamp()) == minute_before.end + 1
+    assert not windows.reserve("requests#p", minute_before, 1, 10).granted
     usage = windows.reserve("requests#p", Window.at(now), 1, 10)
     assert (usage.granted, usage.used) == (True, 1)
-    assert database.rows()[f"requests#p#{minute_before.start}"]["used"] == 10
+    assert database.rows()[ended["id"]]["used"] == 10
 
 
 def test_time_to_live_takes_a_row_only_long_after_its_window_by_any_clock(database: Database) -> None:
