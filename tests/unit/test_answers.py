@@ -64,6 +64,12 @@ def test_an_openai_body_is_that_of_the_reference() -> None:
     assert error_body(Unauthorized("m"), "req_1", infer=True) == {"error": error}
 
 
+@pytest.mark.parametrize("kind", STATUS)
+def test_every_429_and_503_says_when_to_come_back_whoever_raises_it(kind: type[CountError]) -> None:
+    expected = "1" if STATUS[kind].status in {429, 503} else None
+    assert error_headers(made(kind)).get("Retry-After") == expected
+
+
 def test_headers_say_when_to_come_back_and_with_which_method() -> None:
     assert error_headers(NotFound("m")) == {}
     assert error_headers(NodeUnavailable("m", retry_after=0)) == {"Retry-After": "1"}

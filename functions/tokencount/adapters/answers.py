@@ -74,8 +74,8 @@ def error_body(error: errors.CountError, request_id: str | None = None, *, infer
 def error_headers(error: errors.CountError) -> dict[str, str]:
     """The headers an error brings: when to come back, or with which method."""
     headers = {}
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, error.retry_after))
+    if answer_to(error).status in {429, 503}:
+        headers["Retry-After"] = str(max(1, error.retry_after or 1))
     if isinstance(error, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
     return headers
