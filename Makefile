@@ -1,7 +1,7 @@
 # Everything a developer or a user runs. `make run` and `make test` need only Python 3.11 to 3.13 and make.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run test check format openapi lock layers build validate clean
+.PHONY: run test check format openapi lock layers build validate bootstrap clean
 
 # The first interpreter that runs and is new enough (a version manager's shim may be on PATH and answer for none).
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -99,3 +99,9 @@ validate: .venv-sam/installed
 
 build: .venv-sam/installed layers
 	@MAKEFLAGS=--no-print-directory .venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
+
+# The first organization, project and user of a deployment's credentials table, with a token, a session and an API key;
+# later NEW=key, pat or session makes another credential of theirs.
+bootstrap: .venv/run
+	@[ -n "$(TABLE)" ] || { echo "which table? make bootstrap TABLE=<the stack's output CredentialsTable>" >&2; exit 1; }
+	@$(VENV)/python -m tokencount.bootstrap $(TABLE) $(if $(NEW),--new $(NEW))
