@@ -158,5 +158,7 @@ def test_every_log_group_forgets(template: Template) -> None:
 
 def test_the_access_log_is_json_that_holds_no_query_no_header_and_no_message(template: Template) -> None:
     line = json.loads(template.api["AccessLogSetting"]["Format"])
-    assert {"$context.requestId", "$context.path", "$context.status"} <= set(line.values())
+    assert {"$context.requestId", "$context.resourcePath", "$context.status"} <= set(line.values())
+    # A path may hold what was pasted into it by mistake, a key for instance; a resource's path holds names only.
+    assert "$context.path" not in line.values()
     assert not [value for value in line.values() if "message" in value or "header" in value or "query" in value]
