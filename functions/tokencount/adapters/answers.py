@@ -38,6 +38,7 @@ STATUS: dict[type[errors.CountError], Answer] = {
     errors.RateLimited: Answer(429, "rate_limit_error", "rate_limited"),
     errors.ConcurrencyLimited: Answer(429, "rate_limit_error", "concurrency_limited"),
     errors.Internal: Answer(500, "api_error", "internal"),
+    errors.BackendUnavailable: Answer(503, "overloaded_error", "infer_backend_unavailable"),
     errors.NodeUnavailable: Answer(503, "overloaded_error", "node_unavailable", always_openai=True),
 }
 

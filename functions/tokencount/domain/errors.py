@@ -91,6 +91,18 @@ class Internal(CountError):
     """A fault of ours."""
 
 
+class BackendUnavailable(CountError):
+    """What must count the request gives no answer.
+
+    Args:
+        reason: why, for the log.
+    """
+
+    def __init__(self, message: str, *, reason: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.reason = reason
+
+
 class NodeUnavailable(CountError):
     """What the edge needs (the counter, the credentials' table) does not answer."""
 
