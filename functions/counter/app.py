@@ -58,7 +58,7 @@ def _success(counter: Counter, count: Count) -> Response:
     images = {
         "count": len(count.images),
         "bytes": sum(image.bytes for image in count.images),
-        "remote_bytes": 0,
+        "remote_bytes": count.remote_bytes,
         "pixels": count.pixels,
     }
     return _answer(counter, 200, {"input_tokens": count.input_tokens}, {"route": "function", "images": images})

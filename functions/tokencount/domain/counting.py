@@ -44,11 +44,24 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetched:
+    """The file of an image that was elsewhere, to be sent on in the url's place."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ImageFile:
-    """What an image block turned out to hold: its bytes' number and its size in pixels."""
+    """What an image block turned out to hold: its bytes' number and its size in pixels.
+
+    Args:
+        fetched: None where the image came in the request itself.
+    """
 
     size: ImageSize
     bytes: int
+    fetched: Fetched | None = None
 
 
 class ImageReader(Protocol):
@@ -69,6 +82,11 @@ class Count:
     def pixels(self) -> int:
         """Pixels of all images together."""
         return sum(image.size.width * image.size.height for image in self.images)
+
+    @property
+    def remote_bytes(self) -> int:
+        """Bytes of the images that were fetched."""
+        return sum(image.bytes for image in self.images if image.fetched)
 
 
 @dataclass(frozen=True, slots=True)
