@@ -2,88 +2,26 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import pytest
-from botocore.config import Config
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from local import aws
-from local.stack import ROOT
-from local.template import Template
-from tokencount.adapters.dynamodb import from_item, to_item
+from tests.support.limits import NOON, Database, at_once
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableLimitSettings
-from tokencount.adapters.limits import DynamoWindows, LimitsTable
+from tokencount.adapters.limits import DynamoWindows
 from tokencount.domain.limiter import Limiter
 from tokencount.domain.limits import Window
 from tokencount.domain.ports import Caller
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 pytestmark = [pytest.mark.dynamodb_local, pytest.mark.xdist_group("dynamodb-local")]
-
-TABLE = "LimitsTable"
-# Later than the engine's own clock, by which it deletes what is past its time to live.
-NOON = datetime(2090, 7, 26, 12, tzinfo=UTC)
-T = TypeVar("T")
-
-
-class Database:
-    """A database of its own with the template's limits table; every function that asks has a client of its own."""
-
-    def __init__(self, engine: str) -> None:
-        self._engine = engine
-        self._account = uuid4().hex
-        self._session = aws.session()
-        self.client = self.new_client()
-        template = Template(ROOT / "template.yaml")
-        properties = dict(template.resources("AWS::DynamoDB::Table"))[TABLE]
-        aws.create_table(self.client, TABLE, template.resolve(properties))
-
-    def new_client(self) -> "DynamoDBClient":
-        return self._session.client(
-            "dynamodb",
-            endpoint_url=self._engine,
-            aws_access_key_id=self._account,
-            aws_secret_access_key="local",
-            config=Config(proxies={}, read_timeout=60, retries={"total_max_attempts": 1}),
-        )
-
-    def table(self) -> LimitsTable:
-        return LimitsTable(self.new_client(), TABLE)
-
-    def put(self, **row: Any) -> None:
-        self.client.put_item(TableName=TABLE, Item=to_item(row))
-
-    def rows(self) -> dict[str, dict[str, Any]]:
-        return {
-            row["id"]: row for row in map(from_item, self.client.scan(TableName=TABLE, ConsistentRead=True)["Items"])
-        }
 
 
 @pytest.fixture
 def database(engine: str) -> Database:
     return Database(engine)
-
-
-def at_once(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """What the tasks give, all started at the same moment."""
-    ready = threading.Barrier(len(tasks))
-
-    def run(task: Callable[[], T]) -> T:
-        ready.wait()
-        return task()
-
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        return list(pool.map(run, tasks))
 
 
 # --- windows ---
@@ -308,83 +246,3 @@ def test_a_request_s_place_is_held_while_it_is_answered_and_no_longer(database: 
     with held_by_one.in_flight(caller()):
         assert len(held(database)) == 1
     assert held(database) == {}
-
-
-# --- both, against a plain model ---
-
-
-class Machine(RuleBasedStateMachine):
-    """Anything that functions may do, one after the other, beside what a plain model says of it."""
-
-    database: Database
-    PLACES = 3
-    UNITS = 20
-
-    @initialize()
-    def begin(self) -> None:
-        self.windows, self.leases = DynamoWindows(self.database.table()), DynamoLeases(self.database.table())
-        self.name = uuid4().hex
-        self.now = 0.0
-        self.used: dict[int, int] = {}
-        self.ends: dict[str, int] = {}
-
-    @property
-    def clock(self) -> datetime:
-        return NOON + timedelta(seconds=self.now)
-
-    @rule(seconds=st.sampled_from([0.3, 1.0, 7.0, 29.0, 30.0, 59.0]))
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule(units=st.integers(1, 25), error=st.sampled_from([-4, 0, 3]))
-    def reserve(self, units: int, error: int) -> None:
-        window = Window.at(self.clock + timedelta(seconds=error))
-        before = self.used.get(window.start, 0)
-        fits = before + units <= self.UNITS
-        usage = self.windows.reserve(self.name, window, units, self.UNITS)
-        assert (usage.granted, usage.used) == (fits, before + units * fits)
-        if fits:
-            self.used[window.start] = usage.used
-
-    @rule(part=st.floats(0, 1))
-    def settle(self, part: float) -> None:
-        window = Window.at(self.clock)
-        if window.start in self.used:
-            unused = int(self.used[window.start] * part)
-            self.windows.settle(self.name, window, unused)
-            self.used[window.start] -= unused
-
-    @rule()
-    def acquire(self) -> None:
-        request, start = uuid4().hex, int(self.clock.timestamp())
-        living = {lease for lease, end in self.ends.items() if end > start}
-        assert self.leases.acquire(self.name, request, self.PLACES, self.clock) == (len(living) < self.PLACES)
-        if len(living) < self.PLACES:
-            self.ends[request] = start + 30
-
-    @rule(index=st.integers(0, 2))
-    def release(self, index: int) -> None:
-        if self.ends:
-            request = list(self.ends)[index % len(self.ends)]
-            self.leases.release(self.name, request)
-            del self.ends[request]
-
-    @invariant()
-    def no_row_holds_more_than_it_may(self) -> None:
-        rows = {key: row for key, row in self.database.rows().items() if self.name in key}
-        used = {int(key.rpartition("#")[2]): row["used"] for key, row in rows.items() if "used" in row}
-        assert used == self.used
-        stored = rows.get(f"leases#{self.name}", {"leases": {}})["leases"]
-        assert len(stored) <= self.PLACES
-        living = {lease: end for lease, end in self.ends.items() if end > self.clock.timestamp()}
-        assert living.items() <= stored.items()
-
-
-def test_whatever_functions_do_windows_and_leases_are_those_of_a_plain_model(database: Database) -> None:
-    Machine.database = database
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-        ),
-    )
