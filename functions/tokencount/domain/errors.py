@@ -92,7 +92,7 @@ class Internal(CountError):
 
 
 class BackendUnavailable(CountError):
-    """What must count the request gives no answer.
+    """The endpoint, which should count this request, gives no answer.
 
     Args:
         reason: why, for the log.
