@@ -16,7 +16,7 @@ from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
 from tokencount.domain.credentials import Credential
-from tokencount.domain.errors import CountError, Internal
+from tokencount.domain.errors import CountError, Internal, redact
 from tokencount.domain.ids import new_id
 from tokencount.domain.ports import RequestLog
 from tokencount.domain.records import RequestRecord
@@ -94,6 +94,7 @@ class Edge:
 
     def _new_record(self, arrival: Arrival, path: str, credential: Credential) -> RequestRecord:
         request = arrival.request
+        agent = request.header("user-agent")
         return RequestRecord(
             id=arrival.id,
             created_at=arrival.at.isoformat(timespec="milliseconds"),
@@ -103,7 +104,7 @@ class Edge:
             project=credential.project,
             credential={"kind": credential.kind, "id": credential.id},
             request_bytes=len(request.body),
-            user_agent=request.header("user-agent"),
+            user_agent=None if agent is None else redact(agent),
             expires_at=int((arrival.at + timedelta(days=self._record_days)).timestamp()),
         )
 

@@ -34,6 +34,7 @@ PLACES: dict[str, Callable[[str], Request]] = {
         None,
     ),
     "cookie elsewhere": lambda text: ("GET", "/v1/keys", {"Cookie": f"__Host-b3os_session={text}"}, None),
+    "user agent": lambda text: ("GET", "/v1/requests", GOOD | {"User-Agent": f"x/1 {text}"}, None),
     "csrf": lambda text: ("POST", COUNT, GOOD | {"x-b3os-csrf": text}, {}),
     "scopes": lambda text: key_body(scopes=[text]),
     "expiry": lambda text: key_body(expires_at=text),

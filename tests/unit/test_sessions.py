@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from edge.authentication import Authentication
+from edge.authentication import Authentication, require_csrf_token
 from edge.request import EdgeRequest
 from tests.support.edge import DASHBOARD, KEY, NOW, EdgeUnderTest, KnownCredentials, event
 from tokencount.domain.credentials import SCOPES, Secret, new_secret
-from tokencount.domain.errors import Unauthorized
+from tokencount.domain.errors import Forbidden, Unauthorized
 from tokencount.domain.issuing import SESSION_LIFETIME, Account, issue_pat, issue_session
 
 ACCOUNT = Account("org_1", "proj_1", "usr_1")
@@ -73,6 +73,9 @@ def test_with_a_bearer_credential_present_the_cookie_is_ignored_whatever_it_hold
         assert answer["statusCode"] == 200
         assert edge.log[answer["headers"]["request-id"]].credential == {"kind": "api_key", "id": "key_1"}
         assert edge.ask("GET", "/v1/auth/session", **BEARER)["statusCode"] == 401
+        assert (
+            edge.ask("POST", COUNT, BODY, x_api_key=KEY.reveal(), Cookie="__Host-b3os_session=x")["statusCode"] == 200
+        )
 
 
 def test_a_bad_bearer_credential_is_not_made_good_by_a_cookie(edge: Dashboard) -> None:
@@ -104,6 +107,13 @@ def test_anything_else_without_the_sessions_csrf_token_is_403_and_recorded(
     record = edge.log[answer["headers"]["request-id"]]
     assert (record.status, record.credential) == (403, {"kind": "session", "id": edge.session.id})
     assert not edge.node.asked
+
+
+def test_a_head_request_needs_no_csrf_token_as_it_changes_nothing(edge: Dashboard) -> None:
+    headers = {"Host": DASHBOARD, "Cookie": cookie(edge.secret)}
+    require_csrf_token(EdgeRequest(event("HEAD", "/", headers=headers)), edge.session)
+    with pytest.raises(Forbidden, match="x-b3os-csrf"):
+        require_csrf_token(EdgeRequest(event("PUT", "/", headers=headers)), edge.session)
 
 
 def test_an_api_key_and_a_token_need_no_csrf_token(edge: Dashboard) -> None:

@@ -111,7 +111,12 @@ def quote(value: object) -> str:
     """`value` as JSON-like text for a message, cut at 200 characters, without a credential that may stand in it."""
     text = value if isinstance(value, str) else _plain(value)
     cut = text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"
-    return _CREDENTIAL.sub(r"\1…", cut)
+    return redact(cut)
+
+
+def redact(text: str) -> str:
+    """`text` with every credential in it, good or not, cut down to its kind."""
+    return _CREDENTIAL.sub(r"\1…", text)
 
 
 def _plain(value: object) -> str:
