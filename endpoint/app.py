@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 from starlette.applications import Starlette
@@ -12,7 +12,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from endpoint.counting import EndpointCounter
 from endpoint.decoding import TooLarge, TooLate
 from tokencount.adapters.endpoint_protocol import MAX_BODY_BYTES, REQUEST_ID_HEADER, refusal, success
 from tokencount.adapters.faults import describe
@@ -20,6 +19,9 @@ from tokencount.adapters.validation import validate
 from tokencount.domain.errors import CountError
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases
+
+if TYPE_CHECKING:
+    from endpoint.counting import EndpointCounter  # with transformers, which takes seconds to import
 
 # Held in memory at a time, each with up to 25 MB; the next one is better counted elsewhere.
 MAX_REQUESTS = 16
@@ -35,7 +37,7 @@ class Unserved(Exception):
         self.status = status
 
 
-def create_app(loading: Future[EndpointCounter], logger: Logger) -> Starlette:
+def create_app(loading: "Future[EndpointCounter]", logger: Logger) -> Starlette:
     """The application of a counter that may still be loading."""
     invocations = Invocations(loading, logger)
 
@@ -48,7 +50,7 @@ def create_app(loading: Future[EndpointCounter], logger: Logger) -> Starlette:
 class Invocations:
     """Answers requests, several at a time, each on a thread."""
 
-    def __init__(self, loading: Future[EndpointCounter], logger: Logger) -> None:
+    def __init__(self, loading: "Future[EndpointCounter]", logger: Logger) -> None:
         self._loading = loading
         self._logger = logger
         self._threads = ThreadPoolExecutor(MAX_REQUESTS, thread_name_prefix="request")

@@ -27,7 +27,7 @@ class ModelProcessor:
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
-        self.device = _device(processor.image_processor)
+        self._where = _where(processor.image_processor)
 
     def render(self, chat: Chat) -> str:
         """The prompt of `chat`, one placeholder an image.
@@ -53,8 +53,7 @@ class ModelProcessor:
         Raises:
             ValueError: the processor refuses the image.
         """
-        on = {} if self.device == "cpu" else {"device": self.device}
-        inputs = self._processor.image_processor(picture, **on)
+        inputs = self._processor.image_processor(picture, **self._where)
         expansion: str = self._processor.replace_image_token(inputs, image_idx=0)
         return expansion
 
@@ -95,9 +94,10 @@ def _without_videos(kind: Any) -> Any:
     return ImageAndTextProcessor
 
 
-def _device(image_processor: Any) -> str:
+def _where(image_processor: Any) -> dict[str, str]:
+    """What tells the processor to work on the GPU, where there is one; Pillow's backend knows none."""
     if image_processor.backend != "torchvision":
-        return "cpu"
-    import torch  # noqa: PLC0415 - where torchvision is, and only there
+        return {}
+    import torch  # noqa: PLC0415 - there where torchvision is
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return {"device": "cuda" if torch.cuda.is_available() else "cpu"}

@@ -66,7 +66,7 @@ def _serve(settings: EndpointSettings, logger: Logger) -> int:
 
 
 def _load(model_dir: Path) -> "EndpointCounter":
-    from endpoint.counting import EndpointCounter  # noqa: PLC0415 - transformers takes seconds
+    from endpoint.counting import EndpointCounter  # noqa: PLC0415 - in this thread, while /ping answers
 
     return EndpointCounter.load(model_dir, threads=os.cpu_count() or 1)
 
