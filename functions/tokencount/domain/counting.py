@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from tokencount.domain.chat import Chat, Image, images_of, to_chat
 from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest
@@ -12,6 +12,8 @@ from tokencount.domain.model import ModelSpec
 from tokencount.domain.ports import Caller
 
 Phase = Callable[[str], AbstractContextManager[None]]
+# Who counted: the function, the endpoint, or the function in the endpoint's place.
+CountedBy = Literal["function", "endpoint", "fallback"]
 
 
 class ChatTemplate(Protocol):
@@ -64,6 +66,15 @@ class ImageFile:
     fetched: Fetched | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The images of a request, their files in the same order, and the soft tokens that they are."""
+
+    images: list[Image] = field(default_factory=list)
+    files: list[ImageFile] = field(default_factory=list)
+    tokens: int = 0
+
+
 class ImageReader(Protocol):
     """Finds the sizes of images without decoding their pixels."""
 
@@ -73,15 +84,21 @@ class ImageReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The answer, and what the request's record keeps of how it came about."""
+    """The answer, and what the request's record keeps of how it came about.
+
+    Args:
+        reason: why it was counted there, for the log.
+    """
 
     input_tokens: int
-    images: list[ImageFile] = field(default_factory=list)
+    images: list[ImageFile]
+    route: CountedBy
+    reason: str
 
     @property
     def pixels(self) -> int:
         """Pixels of all images together."""
-        return sum(image.size.width * image.size.height for image in self.images)
+        return sum(image.size.pixels for image in self.images)
 
     @property
     def remote_bytes(self) -> int:
@@ -105,32 +122,41 @@ class Counter:
             InvalidRequest, UnsupportedImage: the template or an image refuses the request.
             ContextLengthExceeded: the message carries the exact count.
         """
-        files: list[ImageFile] = []
-        soft_tokens = 0
-        if images := images_of(job.request):
-            files, soft_tokens = self._measure(images, job)
+        return self.count_measured(job, self.measure(job), "function", "nothing else was asked")
+
+    def measure(self, job: Job) -> Measured:
+        """The images of a request. Raises InvalidRequest or UnsupportedImage where one is refused."""
+        images = images_of(job.request)
+        if not images:
+            return Measured()
+        rule = self._rule(images)
+        files = self.read_images(images, job)
+        tokens = sum(rule.tokens_of(file.size, image.param) for file, image in zip(files, images, strict=True))
+        return Measured(images, files, tokens)
+
+    def count_measured(self, job: Job, measured: Measured, route: CountedBy, reason: str) -> Count:
+        """The input tokens of a request whose images are measured; raises what `count` does."""
+        images = len(measured.images)
         with job.phase("render"):
             text = self.template.render(to_chat(job.request, self.model.template))
             if images:
-                text = self._expand(text, job.request, len(images))
+                text = self._expand(text, job.request, images)
         with job.phase("encode"):
-            tokens = self.tokenizer.count(text) + soft_tokens - len(images)
+            tokens = self.tokenizer.count(text) + measured.tokens - images
+        return self.answer(tokens, measured, route, reason)
+
+    def answer(self, tokens: int, measured: Measured, route: CountedBy, reason: str) -> Count:
+        """The count, whoever made it. Raises ContextLengthExceeded where the model does not take as much."""
         if tokens > self.model.context_length:
             message = f"The prompt has {tokens} tokens; {self.model.id} takes at most {self.model.context_length}"
             raise ContextLengthExceeded(message)
-        return Count(tokens, files)
+        return Count(tokens, measured.files, route, reason)
 
     def _rule(self, images: list[Image]) -> ImageRule:
         if self.model.image is None:
             message = f"{self.model.id} takes text only; an image block was sent"
             raise InvalidRequest(message, param=images[0].param)
         return self.model.image
-
-    def _measure(self, images: list[Image], job: Job) -> tuple[list[ImageFile], int]:
-        rule = self._rule(images)
-        files = self.read_images(images, job)
-        tokens = sum(rule.tokens_of(file.size, image.param) for file, image in zip(files, images, strict=True))
-        return files, tokens
 
     def _expand(self, text: str, request: dict[str, Any], images: int) -> str:
         rule = self.model.image

@@ -18,6 +18,11 @@ class ImageSize:
     width: int
     height: int
 
+    @property
+    def pixels(self) -> int:
+        """Width times height."""
+        return self.width * self.height
+
 
 @dataclass(frozen=True, slots=True)
 class ImageRule:

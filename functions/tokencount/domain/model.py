@@ -27,6 +27,21 @@ class TemplateRules:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointPolicy:
+    """From where on a request is heavy in images and is better counted at the model's endpoint.
+
+    Args:
+        images, bytes, pixels: of all images of a request; each is enough by itself.
+        fallback: whether the function counts where the endpoint gives no answer.
+    """
+
+    images: int = 8
+    bytes: int = 2 * 1024 * 1024
+    pixels: int = 16_000_000
+    fallback: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec:
     """One served model.
 
@@ -34,6 +49,7 @@ class ModelSpec:
         context_length: in tokens.
         tokenizer_revision: 16 hex digits over the layer's files; the same files always have the same one.
         image: None where the model has no vision.
+        endpoint: None where it asks for none.
     """
 
     id: str
@@ -43,6 +59,7 @@ class ModelSpec:
     digests: Mapping[str, str]
     template: TemplateRules
     image: ImageRule | None
+    endpoint: EndpointPolicy | None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "ModelSpec":
@@ -51,7 +68,7 @@ class ModelSpec:
         Raises:
             KeyError, TypeError: the file lacks a value or has one too many.
         """
-        image = data["image"]
+        image, endpoint = data["image"], data["endpoint"]
         return cls(
             id=data["id"],
             context_length=data["context_length"],
@@ -60,4 +77,5 @@ class ModelSpec:
             digests=data["digests"],
             template=TemplateRules(**data["template"]),
             image=ImageRule(**image) if image else None,
+            endpoint=EndpointPolicy(**endpoint) if endpoint is not None else None,
         )
