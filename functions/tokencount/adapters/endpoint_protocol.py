@@ -22,6 +22,8 @@ REQUEST_ID_HEADER = "x-amzn-sagemaker-custom-attributes"
 # SageMaker's own bound for a request to a real-time endpoint.
 MAX_BODY_BYTES = 25 * 1024 * 1024
 
+# More than any request can have within those bytes.
+_MAX_TOKENS = 1_000_000_000
 _REFUSALS = {STATUS[error].code: error for error in (InvalidRequest, UnsupportedImage, UnsupportedParameter)}
 
 
@@ -44,10 +46,12 @@ def read_answer(body: bytes) -> int:
     """
     try:
         answer = json.loads(body)
-        if "input_tokens" in answer:
-            return int(answer["input_tokens"])
-        error = answer["error"]
-        refused = _REFUSALS[error["code"]](error["message"], param=error["param"])
-    except (KeyError, TypeError) as fault:
-        raise ValueError("the endpoint's answer is neither a count nor a refusal") from fault
-    raise refused
+    except RecursionError as error:
+        raise ValueError("the endpoint's answer is nested too deep") from error
+    match answer:
+        case {"input_tokens": int(tokens)} if tokens is not True and 0 < tokens <= _MAX_TOKENS:
+            return tokens
+        case {"error": {"code": str(code), "message": str(message), "param": str() | None as param}}:
+            if code in _REFUSALS:
+                raise _REFUSALS[code](message, param=param)
+    raise ValueError("the endpoint's answer is neither a count nor a refusal")

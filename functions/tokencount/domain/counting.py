@@ -122,7 +122,7 @@ class Counter:
             InvalidRequest, UnsupportedImage: the template or an image refuses the request.
             ContextLengthExceeded: the message carries the exact count.
         """
-        return self.count_measured(job, self.measure(job), "function", "nothing else was asked")
+        return self.count_measured(job, self.measure(job), "function", "asked of the function alone")
 
     def measure(self, job: Job) -> Measured:
         """The images of a request. Raises InvalidRequest or UnsupportedImage where one is refused."""

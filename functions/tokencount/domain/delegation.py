@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from tokencount.domain.chat import Image
 from tokencount.domain.counting import Count, Counter, Fetched, ImageFile, Job, Measured
 from tokencount.domain.errors import BackendUnavailable
 from tokencount.domain.images import MAX_DECODED_PIXELS
