@@ -1,7 +1,7 @@
 # Everything a developer or a user runs. `make run` and `make test` need only Python 3.11 to 3.13 and make.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run test check format openapi lock layers build validate bootstrap clean
+.PHONY: run test check format fuzz openapi lock layers build validate bootstrap clean
 
 # The first interpreter that runs and is new enough (a version manager's shim may be on PATH and answer for none).
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -54,6 +54,10 @@ check: .venv/dev
 format: .venv/dev
 	@$(VENV)/ruff check --fix .
 	@$(VENV)/ruff format .
+
+# Requests that are hostile or strange, to a stack of its own: FUZZ_REQUESTS of them, the same for the same FUZZ_SEED.
+fuzz: .venv/dev layers
+	@$(VENV)/python -m tests.fuzz
 
 # The document of the HTTP contract, from the code's own facts.
 openapi: .venv/dev
