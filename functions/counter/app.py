@@ -12,13 +12,14 @@ from tokencount.adapters.faults import describe
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeTokens
 from tokencount.adapters.validation import schema_path, validate
-from tokencount.domain.counting import Count, Counter, Job
-from tokencount.domain.errors import CountError, Internal
+from tokencount.domain.counting import Count, Job
+from tokencount.domain.delegation import DelegatingCounter
+from tokencount.domain.errors import BackendUnavailable, CountError, Internal
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases, server_timing
 
 
-def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
+def create_app(counter: DelegatingCounter, tokens: NodeTokens, logger: Logger) -> FastAPI:
     """The counter of one model, for callers with a node token."""
     app = FastAPI(openapi_url=None)
 
@@ -30,19 +31,24 @@ def create_app(counter: Counter, tokens: NodeTokens, logger: Logger) -> FastAPI:
 
     async def answer_to_request(request: Request, request_id: str) -> Response:
         phases = Phases()
+        way: dict[str, str | None] = {}
         try:
             caller = tokens.verify(request.headers.get(NODE_TOKEN_HEADER, ""), request_id)
             with phases.phase("parse"):
                 body = validate(loads(await request.body()))
             job = Job(body, caller, phases.phase, _seconds_left(request))
-            answer = _success(counter, counter.count(job))
+            count = counter.count(job)
+            way = {"route": count.route, "reason": count.reason}
+            answer = _success(counter, count)
         except CountError as error:
+            if isinstance(error, BackendUnavailable):
+                way = {"reason": error.reason}
             answer = _failure(counter, error, request_id)
         except Exception as error:
             logger.error("the count failed", extra={"fault": describe(error)})
             answer = _failure(counter, Internal(f"internal error (request {request_id})"), request_id)
         answer.headers["Server-Timing"] = server_timing(phases.durations)
-        logger.info("counted", extra={"status": answer.status_code, "timing": phases.durations})
+        logger.info("counted", extra={"status": answer.status_code, "timing": phases.durations} | way)
         return answer
 
     return app
@@ -54,17 +60,17 @@ def _seconds_left(request: Request) -> Callable[[], float]:
     return lambda: float(context.get_remaining_time_in_millis()) / 1000
 
 
-def _success(counter: Counter, count: Count) -> Response:
+def _success(counter: DelegatingCounter, count: Count) -> Response:
     images = {
         "count": len(count.images),
         "bytes": sum(image.bytes for image in count.images),
         "remote_bytes": count.remote_bytes,
         "pixels": count.pixels,
     }
-    return _answer(counter, 200, {"input_tokens": count.input_tokens}, {"route": "function", "images": images})
+    return _answer(counter, 200, {"input_tokens": count.input_tokens}, {"route": count.route, "images": images})
 
 
-def _failure(counter: Counter, error: CountError, request_id: str) -> Response:
+def _failure(counter: DelegatingCounter, error: CountError, request_id: str) -> Response:
     answer = answer_to(error)
     details = {"error": {"type": answer.type, "code": answer.code, "param": schema_path(error.param)}}
     response = _answer(counter, answer.status, error_body(error, request_id, infer=True), details)
@@ -72,7 +78,7 @@ def _failure(counter: Counter, error: CountError, request_id: str) -> Response:
     return response
 
 
-def _answer(counter: Counter, status: int, body: dict[str, Any], details: dict[str, Any]) -> Response:
+def _answer(counter: DelegatingCounter, status: int, body: dict[str, Any], details: dict[str, Any]) -> Response:
     details["tokenizer_revision"] = counter.model.tokenizer_revision
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     headers = {"content-type": "application/json", DETAILS_HEADER: json.dumps(details)}

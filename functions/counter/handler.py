@@ -11,6 +11,7 @@ from counter.app import create_app
 from tokencount.adapters.model_files import load_counter
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.adapters.settings import CounterSettings
+from tokencount.domain.delegation import DelegatingCounter, Endpoint
 
 
 def build(settings: CounterSettings) -> Mangum:
@@ -29,8 +30,17 @@ def build(settings: CounterSettings) -> Mangum:
     # Mangum takes the thread's loop, and Python no longer makes one unasked.
     asyncio.set_event_loop(asyncio.new_event_loop())
     tokens = NodeTokens(NodeKeys.parse(settings.node_token_keys), read_keys)
-    app = create_app(load_counter(settings.model_dir), tokens, Logger())
-    return Mangum(app, lifespan="off")
+    counter = DelegatingCounter(load_counter(settings.model_dir), _endpoint(settings.endpoint_name))
+    return Mangum(create_app(counter, tokens, Logger()), lifespan="off")
+
+
+def _endpoint(name: str | None) -> Endpoint | None:
+    if name is None:
+        return None
+    # Only where there is one, and then in the snapshot as well: boto3 would be half of a cold start.
+    from tokencount.adapters.endpoint import SageMakerEndpoint  # noqa: PLC0415
+
+    return SageMakerEndpoint.named(name)
 
 
 handler: Any = build(CounterSettings.from_env(os.environ))

@@ -15,6 +15,7 @@ from tests.support.requests import EXAMPLE, QWEN, image, picture, request, text,
 from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.domain.counting import Counter
+from tokencount.domain.delegation import DelegatingCounter
 from tokencount.domain.ports import Caller
 
 KEYS = NodeKeys("a", {"a": "k" * 64})
@@ -30,7 +31,8 @@ class CounterUnderTest:
 
     def __init__(self, counter: Counter) -> None:
         self.logger = ReadableLogger()
-        self.handler = Mangum(create_app(counter, NodeTokens(KEYS, no_refresh), self.logger), lifespan="off")
+        self.counter = DelegatingCounter(counter, None)
+        self.handler = Mangum(create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger), lifespan="off")
 
     def send(self, body: Any, token: str | None = None, request_id: str = "req_1") -> dict[str, Any]:
         signed = NodeTokens(KEYS, no_refresh).sign(CALLER) if token is None else token

@@ -24,7 +24,8 @@ COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS
 def test_good_environments_become_settings() -> None:
     assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64, "d")
     assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
-    assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k")
+    assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k", None)
+    assert CounterSettings.from_env(COUNTER | {"ENDPOINT_NAME": "e"}).endpoint_name == "e"
 
 
 @pytest.mark.parametrize("name", EDGE)

@@ -71,11 +71,13 @@ class CounterSettings:
     Args:
         model_dir: where the model's layer is mounted.
         node_token_secret: the secret to read again where a token names a key that `node_token_keys` lacks.
+        endpoint_name: of the model's SageMaker endpoint; None where none is deployed.
     """
 
     model_dir: Path
     node_token_secret: str
     node_token_keys: str
+    endpoint_name: str | None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -84,6 +86,7 @@ class CounterSettings:
             model_dir=Path(_text(env, "MODEL_DIR")),
             node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
             node_token_keys=_text(env, "NODE_TOKEN_KEYS"),
+            endpoint_name=env.get("ENDPOINT_NAME") or None,
         )
 
 
