@@ -77,11 +77,16 @@ def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
 _Loader.add_multi_constructor("!", _short_tag)
 
 
-class Template:
-    """template.yaml, read once."""
+# What `AWS::NoValue` leaves where it stands.
+_NOTHING = object()
 
-    def __init__(self, path: Path) -> None:
+
+class Template:
+    """template.yaml, read once. `parameters`: those that are not to have their defaults."""
+
+    def __init__(self, path: Path, parameters: Mapping[str, str] | None = None) -> None:
         self._root = path.parent
+        self._parameters = parameters or {}
         self._document: dict[str, Any] = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506  a SafeLoader
 
     def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,6 +140,10 @@ class Template:
     def resolve(self, value: Any) -> Any:
         """The value with every intrinsic function and dynamic reference in it replaced."""
         match value:
+            case {"Ref": "AWS::NoValue"}:
+                return _NOTHING
+            case {"Fn::If": [str(condition), yes, no]}:
+                return self.resolve(yes if self._holds(self._document["Conditions"][condition]) else no)
             case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
                 return self._reference(name)
             case {"Fn::Sub": str(text)}:
@@ -142,18 +151,27 @@ class Template:
             case dict() if any(key.startswith("Fn::") for key in value):
                 raise StackError(f"template.yaml uses {', '.join(value)}, which the local stack does not know")
             case dict():
-                return {key: self.resolve(item) for key, item in value.items()}
+                resolved = ((key, self.resolve(item)) for key, item in value.items())
+                return {key: item for key, item in resolved if item is not _NOTHING}
             case list():
-                return [self.resolve(item) for item in value]
+                return [item for item in map(self.resolve, value) if item is not _NOTHING]
             case str():
                 return self._dynamic(value)
         return value
+
+    def _holds(self, condition: Any) -> bool:
+        match condition:
+            case {"Fn::Not": [negated]}:
+                return not self._holds(negated)
+            case {"Fn::Equals": [left, right]}:
+                return bool(self.resolve(left) == self.resolve(right))
+        raise StackError(f"template.yaml has the condition {condition}, which the local stack does not know")
 
     def _reference(self, name: str) -> str:
         if name in PSEUDO:
             return PSEUDO[name]
         if name in (parameters := self._document.get("Parameters", {})):
-            return str(parameters[name].get("Default", ""))
+            return str(self._parameters.get(name, parameters[name].get("Default", "")))
         if (resource := name.partition(".")[0]) in self._document["Resources"]:
             return resource
         raise StackError(f"template.yaml refers to {name}, which it does not define")
@@ -176,7 +194,7 @@ class Template:
             memory=int(merged["MemorySize"]),
             alias=merged.get("AutoPublishAlias"),
             layers=tuple(self._root / folders[layer]["ContentUri"] for layer in layers),
-            environment={key: str(self.resolve(value)) for key, value in (variables[0] | variables[1]).items()},
+            environment={key: str(value) for key, value in self.resolve(variables[0] | variables[1]).items()},
         )
 
 
