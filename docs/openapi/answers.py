@@ -72,12 +72,13 @@ def header_components() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What a route answers when all went well. `stored`: caches may keep it."""
+    """What a route answers when all went well. `stored`: no secret is in it that a cache must not keep."""
 
     schema: Schema
     description: str
     status: int = 200
     stored: bool = True
+    example: Schema | None = None
 
 
 def answers(success: Success, kinds: Sequence[Kind], *, infer: bool = False, limited: bool = False) -> dict[str, Any]:
@@ -90,7 +91,10 @@ def answers(success: Success, kinds: Sequence[Kind], *, infer: bool = False, lim
     """
     sometimes = _LIMITS if limited else ()
     always = _ALWAYS if success.stored else (*_ALWAYS, "Cache-Control")
-    known = {str(success.status): _answer(success.description, success.schema, always, sometimes)}
+    answer = _answer(success.description, success.schema, always, sometimes)
+    if success.example:
+        answer["content"]["application/json"]["example"] = success.example
+    known = {str(success.status): answer}
     for status in sorted({STATUS[kind].status for kind in kinds}):
         of_status = [kind for kind in kinds if STATUS[kind].status == status]
         known[str(status)] = failure(of_status, infer=infer, limited=limited)

@@ -20,6 +20,12 @@ _SCOPED = [*_ALWAYS, errors.Forbidden]
 _QUERY = [errors.InvalidRequest, errors.UnsupportedParameter]
 # The count route ends in all that is in the table, but for what is said of paths.
 _COUNT = [kind for kind in STATUS if kind not in {errors.NotFound, errors.MethodNotAllowed}]
+# What the published reference shows.
+_EXAMPLE = {
+    "model": "b3os/qwen3.5-9b",
+    "system": "You are a concise assistant.",
+    "messages": [{"role": "user", "content": "How many tokens is this?"}],
+}
 
 
 def paths() -> dict[str, dict[str, Operation]]:
@@ -37,9 +43,9 @@ def paths() -> dict[str, dict[str, Operation]]:
 
 
 def _count() -> Operation:
-    count = Success(closed({"input_tokens": COUNT}), "The count.")
+    count = Success(closed({"input_tokens": COUNT}), "The count.", example={"input_tokens": 27})
     responses = answers(count, _COUNT, infer=True, limited=True)
-    body = _body("CountTokensRequest")
+    body = _body("CountTokensRequest", example=_EXAMPLE)
     return _operation("countTokens", "Count the tokens of a message request", responses, requestBody=body)
 
 
@@ -103,8 +109,8 @@ def _operation(
     return {"operationId": name, "summary": summary, "security": security, **rest, "responses": responses}
 
 
-def _body(schema: str) -> Schema:
-    return {"required": True, "content": {"application/json": {"schema": ref(schema)}}}
+def _body(schema: str, **rest: Any) -> Schema:
+    return {"required": True, "content": {"application/json": {"schema": ref(schema), **rest}}}
 
 
 def _page() -> list[Schema]:
