@@ -23,6 +23,7 @@ from anyio.from_thread import start_blocking_portal
 from starlette.types import ASGIApp
 
 from local import aws
+from local.endpoint import Endpoint
 from local.errors import StackError
 from local.gateway import Gateway
 from local.lambda_api import lambda_api
@@ -30,6 +31,7 @@ from local.pool import Pool
 from local.port import claim
 from local.process import Answer
 from local.queues import polled
+from local.sagemaker_api import sagemaker_api
 from local.template import Function, Template
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +45,7 @@ class Stack:
         state: folder for `stack.json` and the functions' logs; one that is thrown away if not given.
         root: folder of `template.yaml`.
         dynamodb: URL of an empty DynamoDB to have the tables in, instead of moto's.
+        endpoint: module that an endpoint's container runs; None: no endpoint is deployed.
     """
 
     url: str
@@ -52,14 +55,22 @@ class Stack:
     aws_url: str  # of what stands in for AWS
 
     def __init__(
-        self, port: int = 0, *, state: Path | None = None, root: Path = ROOT, dynamodb: str | None = None
+        self,
+        port: int = 0,
+        *,
+        state: Path | None = None,
+        root: Path = ROOT,
+        dynamodb: str | None = None,
+        endpoint: str | None = None,
     ) -> None:
         self._port = port
         self._state = state
         self._root = root
         self._dynamodb = dynamodb
-        self.template = Template(root / "template.yaml")
+        self._endpoint = endpoint
+        self.template = Template(root / "template.yaml", endpoints="local:local" if endpoint else "")
         self.pools: dict[str, Pool] = {}
+        self.endpoints: dict[str, Endpoint] = {}
         self._ready = False
 
     def __enter__(self) -> Self:
@@ -98,29 +109,39 @@ class Stack:
     ) -> AsyncIterator[None]:
         logs = state / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke:
+        with aws.moto(logs / "moto.log") as endpoint, claim(0) as invoke, claim(0) as sagemaker:
             self.aws_url = endpoint
             first = await asyncio.to_thread(aws.provision, self.template, endpoint, self._dynamodb)
             self.pat, self.session, self.api_key = (secret.reveal() for secret, _ in first)
             invoke_url = "http://{}:{}".format(*invoke.getsockname())
             endpoints = aws.endpoint_variables(endpoint, invoke_url, self._dynamodb)
+            endpoints["AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME"] = "http://{}:{}".format(*sagemaker.getsockname())
             for function, model in functions:
                 log = logs / f"{function.name}.log"
                 log.write_bytes(b"")
                 self.pools[function.name] = Pool(function, endpoints | model, log, self._tell)
+                if self._endpoint and (name := function.environment.get("ENDPOINT_NAME")):
+                    folder, output = Path(model["MODEL_DIR"]), logs / f"{name}.log"
+                    self.endpoints[name] = Endpoint(self._endpoint, ROOT, folder, output)
             sqs = aws.session().client("sqs", endpoint_url=endpoint, config=aws.DIRECT)
             async with (
                 _served(lambda_api(self.pools), invoke),
+                _served(sagemaker_api(self.endpoints), sagemaker),
                 _served(Gateway(self.template, self.pools), front),
                 polled(self.template.event_sources, self.pools, sqs),
             ):
                 try:
-                    await asyncio.gather(*(pool.warm() for pool in self.pools.values()))
+                    await asyncio.gather(
+                        *(pool.warm() for pool in self.pools.values()),
+                        *(each.start() for each in self.endpoints.values()),
+                    )
                     self._ready = True
                     self._tell()
                     yield
                 finally:
                     self._ready = False
+                    for each in self.endpoints.values():
+                        each.close()
                     await asyncio.gather(*(pool.close() for pool in self.pools.values()))
                     (state / "stack.json").unlink(missing_ok=True)
 

@@ -82,11 +82,11 @@ _NOTHING = object()
 
 
 class Template:
-    """template.yaml, read once. `parameters`: those that are not to have their defaults."""
+    """template.yaml, read once. `endpoints`: the image of the models' endpoints; empty: there are none."""
 
-    def __init__(self, path: Path, parameters: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: Path, *, endpoints: str = "") -> None:
         self._root = path.parent
-        self._parameters = parameters or {}
+        self._endpoints = endpoints
         self._document: dict[str, Any] = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506  a SafeLoader
 
     def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -171,7 +171,7 @@ class Template:
         if name in PSEUDO:
             return PSEUDO[name]
         if name in (parameters := self._document.get("Parameters", {})):
-            return str(self._parameters.get(name, parameters[name].get("Default", "")))
+            return self._endpoints if name.endswith("EndpointImage") else str(parameters[name].get("Default", ""))
         if (resource := name.partition(".")[0]) in self._document["Resources"]:
             return resource
         raise StackError(f"template.yaml refers to {name}, which it does not define")
