@@ -26,13 +26,14 @@ def main(arguments: list[str]) -> None:
     """Run the stack until it is told to end."""
     parser = argparse.ArgumentParser(prog="python -m local", description="Run the whole service on this machine.")
     parser.add_argument("--port", type=int, default=8080, help="of the HTTP front, on 127.0.0.1 (default: 8080)")
+    parser.add_argument("--endpoint", action="store_true", help="deploy the endpoint for image-heavy requests too")
     options = parser.parse_args(arguments)
     ending = _end_by_signal()
     try:
         # Only now: it takes a third of a second, in which Ctrl-C should not be answered by a traceback.
-        from local.stack import ROOT, Stack  # noqa: PLC0415
+        from local.stack import CONTAINER, ROOT, Stack  # noqa: PLC0415
 
-        with Stack(options.port, state=ROOT / ".local") as stack:
+        with Stack(options.port, state=ROOT / ".local", endpoint=CONTAINER if options.endpoint else None) as stack:
             print(_welcome(stack, ROOT / ".local" / "logs"), flush=True)
             ending.wait()
     except StackError as error:

@@ -35,6 +35,8 @@ from local.sagemaker_api import sagemaker_api
 from local.template import Function, Template
 
 ROOT = Path(__file__).resolve().parent.parent
+# What an endpoint's container runs.
+CONTAINER = "endpoint.serve"
 
 
 class Stack:
