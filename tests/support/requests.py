@@ -59,7 +59,11 @@ def image(data: bytes, media_type: str = "image/png") -> Json:
     return {"type": "image", "source": source}
 
 
+def job(body: Json) -> Job:
+    """The job of counting a request, by way of validation."""
+    return Job(validate(body), Caller("org", "proj", ("infer:run",), "req_1"), lambda _phase: nullcontext(), lambda: 26)
+
+
 def count(counter: Counter, body: Json) -> int:
     """The input tokens of a request, by way of validation."""
-    job = Job(validate(body), Caller("org", "proj", ("infer:run",), "req_1"), lambda _phase: nullcontext(), lambda: 26)
-    return counter.count(job).input_tokens
+    return counter.count(job(body)).input_tokens
