@@ -71,8 +71,12 @@ class SageMakerEndpoint:
             CustomAttributes=request_id,
             Body=body,
         )
-        with closing(reply["Body"]) as answer:
-            return answer.read(MAX_ANSWER_BYTES)
+        with closing(reply["Body"]) as stream:
+            answer = stream.read(MAX_ANSWER_BYTES)
+            # At the end, and only there, what came is held against the length that was announced.
+            if stream.read(1):
+                raise ValueError("the answer is too long to be one")
+        return answer
 
 
 def _reason(error: Exception) -> str:
