@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.dynamodb_local import dynamodb_local
+from tokencount.adapters.egress import EgressGuard
+from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
+from tokencount.adapters.remote_images import RemoteImages, without_budget
 from tokencount.domain.counting import Counter
 
 LAYERS = Path(__file__).parents[1] / ".build" / "layers"
@@ -15,7 +18,8 @@ LAYERS = Path(__file__).parents[1] / ".build" / "layers"
 @pytest.fixture(scope="session")
 def qwen() -> Counter:
     """The counter of the built Qwen3.5 layer."""
-    return load_counter(LAYERS / "qwen3.5-9b" / "model")
+    images = Images(RemoteImages(EgressGuard(), without_budget).fetch)
+    return load_counter(LAYERS / "qwen3.5-9b" / "model", images)
 
 
 @pytest.fixture(scope="session")

@@ -2,16 +2,21 @@
 
 import asyncio
 import os
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 from mangum import Mangum
 
 from counter.app import create_app
+from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.adapters.settings import CounterSettings
 from tokencount.domain.delegation import DelegatingCounter, Endpoint
+
+if TYPE_CHECKING:
+    from tokencount.adapters.remote_images import RemoteImages
 
 
 def build(settings: CounterSettings) -> Mangum:
@@ -30,8 +35,18 @@ def build(settings: CounterSettings) -> Mangum:
     # Mangum takes the thread's loop, and Python no longer makes one unasked.
     asyncio.set_event_loop(asyncio.new_event_loop())
     tokens = NodeTokens(NodeKeys.parse(settings.node_token_keys), read_keys)
-    counter = DelegatingCounter(load_counter(settings.model_dir), _endpoint(settings.endpoint_name))
-    return Mangum(create_app(counter, tokens, Logger()), lifespan="off")
+    logger = Logger()
+
+    @cache
+    def remote_images() -> "RemoteImages":
+        # Not at import either: boto3 keeps their budget, and few requests have images elsewhere.
+        from counter.remote_images import build as build_remote_images  # noqa: PLC0415
+
+        return build_remote_images(settings, logger)
+
+    images = Images(lambda images, caller: remote_images().fetch(images, caller))
+    counter = DelegatingCounter(load_counter(settings.model_dir, images), _endpoint(settings.endpoint_name))
+    return Mangum(create_app(counter, tokens, logger), lifespan="off")
 
 
 def _endpoint(name: str | None) -> Endpoint | None:

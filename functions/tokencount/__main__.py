@@ -14,7 +14,10 @@ from functools import cache
 from pathlib import Path
 
 from tokencount.adapters.answers import error_body
+from tokencount.adapters.egress import EgressGuard
+from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import BrokenLayer, load_counter, load_spec
+from tokencount.adapters.remote_images import RemoteImages, without_budget
 from tokencount.adapters.validation import validate
 from tokencount.domain.checks import model_id
 from tokencount.domain.counting import Counter, Job
@@ -50,7 +53,8 @@ class Counters:
         self._folders = {load_spec(folder).id: folder for folder in sorted(layers.glob("*/model"))}
         if not self._folders:
             raise BrokenLayer(f"no model is built in {layers}; `make layers` builds them")
-        self._load = cache(load_counter)
+        images = Images(RemoteImages(EgressGuard(), without_budget).fetch)
+        self._load = cache(lambda folder: load_counter(folder, images))
 
     def answer(self, body: bytes) -> dict[str, object]:
         """The service's answer to a body: the count, or an error in the Anthropic shape."""

@@ -19,10 +19,10 @@ origins = sorted({getattr(module, "__file__", None) or "" for module in sys.modu
 print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules), "origins": origins}))
 """
 FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
-# What would lengthen a cold start. A counter reads a secret with boto3 only after the keys were changed.
+# What would lengthen a cold start. A counter needs boto3 only after the keys were changed, or for an image by url.
 NOT_IMPORTED = {
     "edge.handler.handler": ("counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
-    "counter.handler.handler": ("edge", "boto3", "botocore.session", "huggingface_hub"),
+    "counter.handler.handler": ("edge", "boto3", "botocore.session", "huggingface_hub", "PIL", "h11"),
     "recorder.handler.handler": ("edge", "counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
 }
 

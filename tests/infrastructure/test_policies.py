@@ -27,7 +27,8 @@ RECORDER = {
     ("sqs:GetQueueAttributes", "RecordQueue.Arn"),
     ("dynamodb:PutItem", "RequestsTable.Arn"),
 }
-RIGHTS = {"edge.handler.handler": EDGE, "counter.handler.handler": {KEYS}, "recorder.handler.handler": RECORDER}
+COUNTER = {KEYS, ("dynamodb:GetItem", "LimitsTable.Arn"), ("dynamodb:UpdateItem", "LimitsTable.Arn")}
+RIGHTS = {"edge.handler.handler": EDGE, "counter.handler.handler": COUNTER, "recorder.handler.handler": RECORDER}
 # Their own logs and traces.
 MANAGED = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
 

@@ -10,7 +10,8 @@ import uvicorn
 from endpoint.app import create_app
 from endpoint.decoding import decode
 from tests.support.logs import ReadableLogger
-from tests.support.requests import job
+from tests.support.requests import job, no_fetch
+from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
 from tokencount.domain.chat import images_of
 from tokencount.domain.counting import Counter, Phase
@@ -31,6 +32,6 @@ class DecodingCounter:
 
 if __name__ == "__main__":
     loaded: Future[Any] = Future()
-    loaded.set_result(DecodingCounter(load_counter(Path(os.environ["MODEL_DIR"]))))
+    loaded.set_result(DecodingCounter(load_counter(Path(os.environ["MODEL_DIR"]), Images(no_fetch))))
     app = create_app(loaded, ReadableLogger())
     uvicorn.run(app, host=os.environ["BIND_HOST"], port=int(os.environ["SAGEMAKER_BIND_TO_PORT"]), log_level="warning")

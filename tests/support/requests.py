@@ -21,6 +21,11 @@ EXAMPLE: Json = {
 }
 
 
+def no_fetch(*_: object) -> list[bytes]:
+    """For requests that have no image by url."""
+    raise AssertionError("an image is elsewhere")
+
+
 def user(*blocks: Any) -> Json:
     """A user message of one string or of blocks."""
     return {"role": "user", "content": blocks[0] if blocks and isinstance(blocks[0], str) else list(blocks)}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.requests import image, picture
 from tokencount.adapters.image_headers import read_image
 from tokencount.domain.chat import Image
-from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedImage, UnsupportedParameter
+from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedImage
 from tokencount.domain.images import ImageRule, ImageSize
 
 QWEN = ImageRule("smart_resize", "<|image_pad|>", "<|image_pad|>", 0, 16, 2, 65_536, 16_777_216, 200)
@@ -96,11 +96,6 @@ def test_data_that_is_no_plain_base64_is_refused_and_names_the_field(data: str, 
     with pytest.raises(InvalidRequest, match=words) as refusal:
         read_image(Image("messages.0.content.0", source))
     assert refusal.value.param == "messages.0.content.0.source.data"
-
-
-def test_an_image_elsewhere_is_not_taken_for_nothing() -> None:
-    with pytest.raises(UnsupportedParameter):
-        read_image(Image("messages.0.content.0", {"type": "url", "url": "https://x"}))
 
 
 @pytest.mark.parametrize("form", FORMS)

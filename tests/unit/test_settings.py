@@ -18,13 +18,19 @@ EDGE = {
     "REQUESTS_IN_FLIGHT": "64",
     "DASHBOARD_HOST": "d",
 }
-COUNTER = {"MODEL_DIR": "/opt/model", "NODE_TOKEN_SECRET": "s", "NODE_TOKEN_KEYS": "k"}
+COUNTER = {
+    "MODEL_DIR": "/opt/model",
+    "NODE_TOKEN_SECRET": "s",
+    "NODE_TOKEN_KEYS": "k",
+    "LIMITS_TABLE": "l",
+    "REMOTE_IMAGE_BYTES_PER_MINUTE": "9",
+}
 
 
 def test_good_environments_become_settings() -> None:
     assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64, "d")
     assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
-    assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k", None)
+    assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k", None, "l", 9, (), ())
     assert CounterSettings.from_env(COUNTER | {"ENDPOINT_NAME": "e"}).endpoint_name == "e"
 
 
@@ -46,3 +52,16 @@ def test_a_missing_variable_of_a_counter_is_named(name: str) -> None:
 def test_a_wrong_value_is_named(change: dict[str, str]) -> None:
     with pytest.raises(BadSetting, match=next(iter(change))):
         EdgeSettings.from_env(EDGE | change)
+
+
+def test_host_suffixes_stand_between_commas_and_a_list_may_be_empty() -> None:
+    hosts = {"IMAGE_HOSTS_ALLOWED": "images.example, .CDN.example.,", "IMAGE_HOSTS_DENIED": ""}
+    settings = CounterSettings.from_env(COUNTER | hosts)
+    assert settings.image_hosts_allowed == ("images.example", "cdn.example")
+    assert settings.image_hosts_denied == ()
+
+
+@pytest.mark.parametrize("hosts", ["https://a.example", "a.example/x", "a b", "*.example"])
+def test_what_is_no_host_suffix_is_named(hosts: str) -> None:
+    with pytest.raises(BadSetting, match="IMAGE_HOSTS_DENIED"):
+        CounterSettings.from_env(COUNTER | {"IMAGE_HOSTS_DENIED": hosts})

@@ -30,6 +30,7 @@ STATUS: dict[type[errors.CountError], Answer] = {
     errors.UnsupportedImage: Answer(400, "invalid_request_error", "unsupported_media_type"),
     errors.Unauthorized: Answer(401, "authentication_error", "unauthorized", always_openai=True),
     errors.Forbidden: Answer(403, "permission_error", "forbidden", always_openai=True),
+    errors.EgressDenied: Answer(403, "permission_error", "egress_denied"),
     errors.ModelNotAvailable: Answer(404, "not_found_error", "model_not_available"),
     errors.NotFound: Answer(404, "not_found_error", "not_found", always_openai=True),
     errors.MethodNotAllowed: Answer(405, "invalid_request_error", "method_not_allowed", always_openai=True),

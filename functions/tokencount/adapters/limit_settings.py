@@ -1,7 +1,7 @@
 """What a project or an organization may do: rows of the limits table, over the template's defaults."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokencount.adapters.limits import LimitsTable
@@ -9,42 +9,27 @@ from tokencount.adapters.limits import LimitsTable
 CACHE_SECONDS = 60.0
 MAX_LIMIT = 1_000_000_000
 _CACHE_SIZE = 4096
+_IMAGE_BYTES = "remote_image_bytes_per_minute"
 
 
-class TableLimitSettings:
+class _TableSettings:
     """Limits by row, remembered for at most 60 seconds.
 
-    A row is `settings#project#<id>` with `requests_per_minute`, or `settings#organization#<id>` with
-    `requests_in_flight`: a whole number up to MAX_LIMIT, 0 for nothing at all. Without such a number the default holds.
-
-    Args:
-        requests_per_minute, requests_in_flight: the defaults.
-        clock: seconds that also pass while the function is frozen, as those of the wall's clock do.
-        ignored: told the row's key and attribute where a value is no such number.
+    A limit is a whole number up to MAX_LIMIT, 0 for nothing at all. Without such a number the default holds.
     """
 
     def __init__(
         self,
         table: LimitsTable,
-        *,
-        requests_per_minute: int,
-        requests_in_flight: int,
+        defaults: Mapping[str, int],
         clock: Callable[[], float],
         ignored: Callable[[str, str], None],
     ) -> None:
         self._table = table
-        self._defaults = {"requests_per_minute": requests_per_minute, "requests_in_flight": requests_in_flight}
+        self._defaults = defaults
         self._clock = clock
         self._ignored = ignored
         self._known: OrderedDict[str, tuple[float, int]] = OrderedDict()
-
-    def requests_per_minute(self, project: str) -> int:
-        """Raises LimitsUnavailable."""
-        return self._limit(f"settings#project#{project}", "requests_per_minute")
-
-    def requests_in_flight(self, organization: str) -> int:
-        """Raises LimitsUnavailable."""
-        return self._limit(f"settings#organization#{organization}", "requests_in_flight")
 
     def _limit(self, key: str, name: str) -> int:
         now = self._clock()
@@ -64,3 +49,59 @@ class TableLimitSettings:
         if value is not None:
             self._ignored(key, name)
         return self._defaults[name]
+
+
+class TableLimitSettings(_TableSettings):
+    """Limits of the count route.
+
+    A row is `settings#project#<id>` with `requests_per_minute`, or `settings#organization#<id>` with
+    `requests_in_flight`.
+
+    Args:
+        requests_per_minute, requests_in_flight: the defaults.
+        clock: seconds that also pass while the function is frozen, as those of the wall's clock do.
+        ignored: told the row's key and attribute where a value is no such number.
+    """
+
+    def __init__(
+        self,
+        table: LimitsTable,
+        *,
+        requests_per_minute: int,
+        requests_in_flight: int,
+        clock: Callable[[], float],
+        ignored: Callable[[str, str], None],
+    ) -> None:
+        defaults = {"requests_per_minute": requests_per_minute, "requests_in_flight": requests_in_flight}
+        super().__init__(table, defaults, clock, ignored)
+
+    def requests_per_minute(self, project: str) -> int:
+        """Raises LimitsUnavailable."""
+        return self._limit(f"settings#project#{project}", "requests_per_minute")
+
+    def requests_in_flight(self, organization: str) -> int:
+        """Raises LimitsUnavailable."""
+        return self._limit(f"settings#organization#{organization}", "requests_in_flight")
+
+
+class TableImageLimits(_TableSettings):
+    """Limits of what is fetched: a row is `settings#project#<id>` with `remote_image_bytes_per_minute`.
+
+    Args:
+        remote_image_bytes_per_minute: the default.
+        clock, ignored: as those of the count route's limits.
+    """
+
+    def __init__(
+        self,
+        table: LimitsTable,
+        *,
+        remote_image_bytes_per_minute: int,
+        clock: Callable[[], float],
+        ignored: Callable[[str, str], None],
+    ) -> None:
+        super().__init__(table, {_IMAGE_BYTES: remote_image_bytes_per_minute}, clock, ignored)
+
+    def remote_image_bytes_per_minute(self, project: str) -> int:
+        """Raises LimitsUnavailable."""
+        return self._limit(f"settings#project#{project}", _IMAGE_BYTES)

@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
-from tokencount.adapters.image_headers import read_images
 from tokencount.adapters.tokenizer import HuggingFaceTokenizer
-from tokencount.domain.counting import Counter
+from tokencount.domain.counting import Counter, ImageReader
 from tokencount.domain.model import ModelSpec
 
 
@@ -15,7 +14,7 @@ class BrokenLayer(Exception):
     """A file of the layer is missing or is not the one it was built with; nothing may be counted with it."""
 
 
-def load_counter(folder: Path) -> Counter:
+def load_counter(folder: Path, read_images: ImageReader) -> Counter:
     """The counter of the model whose layer is at `folder`.
 
     Raises:

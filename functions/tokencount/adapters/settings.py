@@ -1,10 +1,13 @@
 """The environment, read once by a composition root; a variable that is missing or wrong is named."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+_HOST_SUFFIX = re.compile(r"[a-z0-9_.-]+")
 
 
 class BadSetting(Exception):
@@ -72,12 +75,19 @@ class CounterSettings:
         model_dir: where the model's layer is mounted.
         node_token_secret: the secret to read again where a token names a key that `node_token_keys` lacks.
         endpoint_name: of the model's SageMaker endpoint; None where none is deployed.
+        remote_image_bytes_per_minute: of a project, where its own settings say nothing else.
+        image_hosts_allowed: suffixes of the hosts that images may be fetched from; empty for every public one.
+        image_hosts_denied: suffixes of those that they may not be fetched from.
     """
 
     model_dir: Path
     node_token_secret: str
     node_token_keys: str
     endpoint_name: str | None
+    limits_table: str
+    remote_image_bytes_per_minute: int
+    image_hosts_allowed: tuple[str, ...]
+    image_hosts_denied: tuple[str, ...]
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -87,6 +97,10 @@ class CounterSettings:
             node_token_secret=_text(env, "NODE_TOKEN_SECRET"),
             node_token_keys=_text(env, "NODE_TOKEN_KEYS"),
             endpoint_name=env.get("ENDPOINT_NAME") or None,
+            limits_table=_text(env, "LIMITS_TABLE"),
+            remote_image_bytes_per_minute=_positive(env, "REMOTE_IMAGE_BYTES_PER_MINUTE"),
+            image_hosts_allowed=_hosts(env, "IMAGE_HOSTS_ALLOWED"),
+            image_hosts_denied=_hosts(env, "IMAGE_HOSTS_DENIED"),
         )
 
 
@@ -125,6 +139,15 @@ def _positive(env: Mapping[str, str], name: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise BadSetting(f"the environment variable {name} must be a whole number of at least 1, and is {text!r}")
     return int(text)
+
+
+def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Host suffixes between commas; none where the variable is empty or missing."""
+    hosts = tuple(host.strip().lower().strip(".") for host in env.get(name, "").split(",") if host.strip())
+    for host in hosts:
+        if not _HOST_SUFFIX.fullmatch(host):
+            raise BadSetting(f"the environment variable {name} must hold host names between commas, and has {host!r}")
+    return hosts
 
 
 def _mapping(env: Mapping[str, str], name: str) -> Mapping[str, str]:

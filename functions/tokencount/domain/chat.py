@@ -38,6 +38,11 @@ class Image:
     param: str
     source: dict[str, Any]
 
+    @property
+    def url_param(self) -> str:
+        """The path of its url, where it has one."""
+        return f"{self.param}.source.url"
+
 
 def to_chat(request: dict[str, Any], rules: TemplateRules) -> Chat:
     """The chat of a Messages request, for a template with these rules."""

@@ -51,6 +51,10 @@ class Forbidden(CountError):
     """A valid credential that may not do this."""
 
 
+class EgressDenied(CountError):
+    """An image's url that the egress guard does not let us fetch."""
+
+
 class ModelNotAvailable(CountError):
     """The model is not served here."""
 

@@ -77,17 +77,18 @@ class Allowance:
     def require(self) -> None:
         """Raises RateLimited where the request is not within it."""
         if not self.granted:
-            allowed, wait = _counted(self.limit, "request"), _counted(self.reset, "second")
+            allowed, wait = counted(self.limit, "request"), counted(self.reset, "second")
             message = f"{allowed} per minute allowed for this project; retry in {wait}"
             raise RateLimited(message, retry_after=self.reset)
 
 
 def too_many_in_flight(limit: int) -> ConcurrencyLimited:
     """The refusal of a request beyond `limit` at a time: most are answered well within a second."""
-    allowed = _counted(limit, "request")
+    allowed = counted(limit, "request")
     message = f"{allowed} in flight allowed for this organization; retry in 1 second"
     return ConcurrencyLimited(message, retry_after=1)
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
     return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""What the edge needs from outside, in the domain's words."""
+"""What the edge and the counters need from outside, in the domain's words."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -120,3 +120,10 @@ class LimitSettings(Protocol):
 
     def requests_in_flight(self, organization: str) -> int:
         """How many requests of an organization may be answered at a time."""
+
+
+class ImageLimits(Protocol):
+    """What may be fetched for whom."""
+
+    def remote_image_bytes_per_minute(self, project: str) -> int:
+        """How many bytes of images by url a project may have fetched a minute. Raises LimitsUnavailable."""
