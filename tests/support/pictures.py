@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
+from typing import Any
 
 from PIL import Image
 
@@ -63,7 +64,7 @@ def png(size: Size, depth: int, color: int, *, interlaced: bool = False) -> byte
 
 def gif_of_frame(size: Size, frame: Size, offset: Size) -> bytes:
     """A GIF whose only frame is not where, or not as large as, the screen (GIF89a, sections 18 and 20)."""
-    data = bytearray(_save(draw(frame, "P"), "GIF"))
+    data = bytearray(saved(draw(frame, "P"), "GIF"))
     data[6:10] = struct.pack("<HH", *size)
     at = 13 + 3 * 2 ** ((data[10] & 7) + 1)
     at = data.index(b"\x2c", at)
@@ -71,20 +72,21 @@ def gif_of_frame(size: Size, frame: Size, offset: Size) -> bytes:
     return bytes(data)
 
 
-def _save(image: Image.Image, form: str, **options: object) -> bytes:
+def saved(image: Image.Image, form: str, **options: Any) -> bytes:
+    """An image as a file."""
     buffer = BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
-def _saved(form: str, mode: str = "RGB", **options: object) -> Callable[[Size, random.Random], bytes]:
-    return lambda size, _: _save(draw(size, mode), form, **options)
+def _saved(form: str, mode: str = "RGB", **options: Any) -> Callable[[Size, random.Random], bytes]:
+    return lambda size, _: saved(draw(size, mode), form, **options)
 
 
-def _frames(form: str, mode: str = "RGB", **options: object) -> Callable[[Size, random.Random], bytes]:
+def _frames(form: str, mode: str = "RGB", **options: Any) -> Callable[[Size, random.Random], bytes]:
     def animation(size: Size, _: random.Random) -> bytes:
         first = draw(size, mode)
-        return _save(first, form, save_all=True, append_images=[first.rotate(180)], **options)
+        return saved(first, form, save_all=True, append_images=[first.rotate(180)], **options)
 
     return animation
 
@@ -93,7 +95,7 @@ def _turned(form: str) -> Callable[[Size, random.Random], bytes]:
     def with_orientation(size: Size, random: random.Random) -> bytes:
         exif = Image.Exif()
         exif[ORIENTATION] = random.randint(1, 8)
-        return _save(draw(size), form, exif=exif.tobytes())
+        return saved(draw(size), form, exif=exif.tobytes())
 
     return with_orientation
 
