@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from aws_lambda_powertools import Logger
 
 from endpoint.app import create_app
 from endpoint.decoding import decode
-from tests.support.logs import ReadableLogger
 from tests.support.requests import job, no_fetch
 from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
@@ -33,5 +33,5 @@ class DecodingCounter:
 if __name__ == "__main__":
     loaded: Future[Any] = Future()
     loaded.set_result(DecodingCounter(load_counter(Path(os.environ["MODEL_DIR"]), Images(no_fetch))))
-    app = create_app(loaded, ReadableLogger())
+    app = create_app(loaded, Logger(service="endpoint"))
     uvicorn.run(app, host=os.environ["BIND_HOST"], port=int(os.environ["SAGEMAKER_BIND_TO_PORT"]), log_level="warning")

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from tokencount.domain.chat import Chat, Image, images_of, to_chat
 from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest
 from tokencount.domain.images import ImageRule, ImageSize
 from tokencount.domain.model import ModelSpec
 from tokencount.domain.ports import Caller
+from tokencount.domain.records import CountedBy
 
 Phase = Callable[[str], AbstractContextManager[None]]
-# Who counted: the function, the endpoint, or the function in the endpoint's place.
-CountedBy = Literal["function", "endpoint", "fallback"]
 
 
 class ChatTemplate(Protocol):

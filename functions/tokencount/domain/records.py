@@ -5,6 +5,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 
+# Who counted: the function, the endpoint, or the function in the endpoint's place.
+CountedBy = Literal["function", "endpoint", "fallback"]
+
+
 @dataclass(slots=True)
 class ImageTotals:
     """What the images of a request came to."""
@@ -38,7 +42,7 @@ class RequestRecord:
     project: str
     credential: Mapping[str, str]
     input_tokens: int | None = None
-    route: Literal["function", "endpoint", "fallback"] | None = None
+    route: CountedBy | None = None
     images: ImageTotals = field(default_factory=ImageTotals)
     request_bytes: int
     response_bytes: int = 0
