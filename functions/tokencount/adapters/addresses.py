@@ -21,6 +21,8 @@ _SPECIAL_V6 = [ipaddress.IPv6Network(network) for network in ("2001::/23", "2001
 _CARRIERS = [
     ipaddress.IPv6Network(network) for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
 ]
+# An ISATAP interface carries one there in any network (RFC 5214, section 6.1).
+_ISATAP = {0x0000_5EFE, 0x0200_5EFE}
 
 
 def is_public(text: str) -> bool:
@@ -29,17 +31,28 @@ def is_public(text: str) -> bool:
         address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    inner = address if isinstance(address, ipaddress.IPv4Address) else _inner(address)
-    if inner is not None:
-        return not any(inner in network for network in _SPECIAL_V4)
-    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_V6)
+    inner = [address] if isinstance(address, ipaddress.IPv4Address) else _inner(address)
+    if any(each in network for each in inner for network in _SPECIAL_V4):
+        return False
+    return isinstance(address, ipaddress.IPv4Address) or _is_carrier(address) or _is_global(address)
 
 
-def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+def _is_global(address: ipaddress.IPv6Address) -> bool:
+    if address.scope_id is not None or address not in _GLOBAL_UNICAST:
+        return False
+    return address.teredo is not None or not any(address in network for network in _SPECIAL_V6)
+
+
+def _is_carrier(address: ipaddress.IPv6Address) -> bool:
+    return any(address in network for network in _CARRIERS)
+
+
+def _inner(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
+    """The IPv4 addresses inside: to which the packets go, or by way of which."""
     if address.sixtofour is not None:
-        return address.sixtofour
+        return [address.sixtofour]
     if address.teredo is not None:
-        return address.teredo[1]
-    if any(address in network for network in _CARRIERS):
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
+        return list(address.teredo)
+    if _is_carrier(address) or int(address) >> 32 & 0xFFFF_FFFF in _ISATAP:
+        return [ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)]
+    return []
