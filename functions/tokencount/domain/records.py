@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
-
 # Who counted: the function, the endpoint, or the function in the endpoint's place.
 CountedBy = Literal["function", "endpoint", "fallback"]
 
