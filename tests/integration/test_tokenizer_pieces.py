@@ -1,0 +1,57 @@
+"""A long text is counted piece by piece, and the count is that of the whole."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from tests.conftest import LAYERS
+from tests.fuzz.grammar import CHARGED
+from tokencount.adapters import tokenizer as adapter
+from tokencount.adapters.tokenizer import HuggingFaceTokenizer
+
+# Whatever decides about a word: letters, marks, digits, contractions, spaces of every kind, control tokens.
+ALPHABET = (
+    "aZé字\u0301\u1100\u11610٣²'sStTlLrReEvVdDmMſ_.,!?-=<>|/\\\"()[]{}#$%&*+~^`@:;"
+    " \t\n\r\x0b\x0c\u00a0\u2028\u3000\x00😀\u200d"
+)
+PIECES = st.text(ALPHABET, max_size=12) | st.sampled_from(CHARGED) | st.text(max_size=3)
+
+
+@pytest.fixture(
+    scope="module", params=[folder.name for folder in sorted(LAYERS.iterdir()) if (folder / "model").is_dir()]
+)
+def files(request: pytest.FixtureRequest) -> Path:
+    return LAYERS / str(request.param) / "model" / "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def whole(files: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(files))
+
+
+@pytest.fixture(scope="module")
+def counted(files: Path) -> HuggingFaceTokenizer:
+    return HuggingFaceTokenizer(files)
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=st.lists(PIECES, max_size=30).map("".join), piece=st.integers(1, 20))
+def test_wherever_a_text_is_cut_its_tokens_are_those_of_the_whole(
+    text: str, piece: int, whole: Tokenizer, counted: HuggingFaceTokenizer
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapter, "PIECE", piece)
+        assert counted.count(text) == len(whole.encode(text, add_special_tokens=False))
+
+
+def test_a_text_of_a_million_characters_has_the_tokens_of_the_whole(
+    whole: Tokenizer, counted: HuggingFaceTokenizer
+) -> None:
+    chosen = random.Random(1)
+    text = "".join(chosen.choices([*ALPHABET, *CHARGED], k=300_000))
+    assert len(text) > 4 * adapter.PIECE
+    assert counted.count(text) == len(whole.encode(text, add_special_tokens=False))
