@@ -73,17 +73,24 @@ def sam() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def transform(sam: Callable[..., str]) -> Callable[..., dict[str, Any]]:
-    """Gives the CloudFormation resources that SAM makes of the template; content of the resources named is other."""
+    """Gives the CloudFormation template that SAM makes of ours; content of the resources named is other."""
 
-    def resources(*changed: str) -> dict[str, Any]:
-        document = json.loads(sam("python", Path(__file__).with_name("transform.py"), ROOT / "template.yaml", *changed))
-        found: dict[str, Any] = document["Resources"]
-        return found
+    def translated(*changed: str) -> dict[str, Any]:
+        text = sam("python", Path(__file__).with_name("transform.py"), ROOT / "template.yaml", *changed)
+        document: dict[str, Any] = json.loads(text)
+        return document
 
-    return resources
+    return translated
 
 
 @pytest.fixture(scope="session")
-def deployed(transform: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """The CloudFormation resources of a deployment."""
+def translated(transform: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """The CloudFormation template."""
     return transform()
+
+
+@pytest.fixture(scope="session")
+def deployed(translated: dict[str, Any]) -> dict[str, Any]:
+    """The CloudFormation resources of a deployment, in every setting of the conditions."""
+    resources: dict[str, Any] = translated["Resources"]
+    return resources

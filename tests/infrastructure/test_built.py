@@ -34,11 +34,16 @@ def loaded(
     """A function's handler, and what its module brought with it in a fresh interpreter."""
     function = template.functions[request.param]
     environment = artifacts.environment(function) | aws.endpoint_variables(services[0], services[0])
+    return function.handler, load(function.handler, artifacts, environment)
+
+
+def load(handler: str, artifacts: Artifacts, environment: dict[str, str]) -> dict[str, Any]:
     # -S leaves out site-packages, -P the working directory.
-    command = [sys.executable, "-S", "-P", "-c", LOAD, function.handler]
+    command = [sys.executable, "-S", "-P", "-c", LOAD, handler]
     done = subprocess.run(command, cwd=artifacts.task, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return function.handler, json.loads(done.stdout)
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
 
 
 def test_the_handler_that_the_template_names_is_in_the_artifact(loaded: tuple[str, dict[str, Any]]) -> None:
@@ -51,6 +56,14 @@ def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: t
     handler, facts = loaded
     late = NOT_IMPORTED[handler]
     assert [module for module in facts["modules"] if f"{module}.".startswith(tuple(f"{name}." for name in late))] == []
+
+
+def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(template: Template, artifacts: Artifacts) -> None:
+    function = next(each for each in template.functions.values() if each.handler == "counter.handler.handler")
+    environment = artifacts.environment(function) | {"ENDPOINT_NAME": "some-endpoint"}
+    facts = load(function.handler, artifacts, environment)
+    assert facts["callable"]
+    assert {"boto3", "tokencount.adapters.endpoint"} <= set(facts["modules"])
 
 
 def test_the_edges_list_of_models_is_made_of_the_built_layers(template: Template, artifacts: Artifacts) -> None:

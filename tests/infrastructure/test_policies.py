@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.infrastructure.conditions import settled
+
 pytestmark = pytest.mark.sam
 
 KEYS = ("secretsmanager:GetSecretValue", "NodeTokenSecret")
@@ -28,7 +30,21 @@ RECORDER = {
     ("dynamodb:PutItem", "RequestsTable.Arn"),
 }
 COUNTER = {KEYS, ("dynamodb:GetItem", "LimitsTable.Arn"), ("dynamodb:UpdateItem", "LimitsTable.Arn")}
-RIGHTS = {"edge.handler.handler": EDGE, "counter.handler.handler": COUNTER, "recorder.handler.handler": RECORDER}
+COUNTER_HANDLER = "counter.handler.handler"
+RIGHTS = {"edge.handler.handler": EDGE, COUNTER_HANDLER: COUNTER, "recorder.handler.handler": RECORDER}
+ENDPOINT_TYPE, MODEL_TYPE = "AWS::SageMaker::Endpoint", "AWS::SageMaker::Model"
+# With the last part of each resource's name.
+ENDPOINT = {
+    "ecr:GetAuthorizationToken": "*",
+    "ecr:BatchCheckLayerAvailability": "repository/${Repository}",
+    "ecr:BatchGetImage": "repository/${Repository}",
+    "ecr:GetDownloadUrlForLayer": "repository/${Repository}",
+    "logs:CreateLogGroup": "/aws/sagemaker/Endpoints/*",
+    "logs:CreateLogStream": "/aws/sagemaker/Endpoints/*",
+    "logs:DescribeLogStreams": "/aws/sagemaker/Endpoints/*",
+    "logs:PutLogEvents": "/aws/sagemaker/Endpoints/*",
+    "cloudwatch:PutMetricData": "*",
+}
 # Their own logs and traces.
 MANAGED = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
 
@@ -39,17 +55,20 @@ def listed(value: Any) -> list[Any]:
 
 def named(resource: Any) -> str:
     match resource:
-        case {"Ref": str(name)} | {"Fn::Sub": str(name)}:
+        case {"Ref": str(name)} | {"Fn::Sub": str(name)} | {"Fn::Sub": [str(name), _]} | str(name):
             return name
         case {"Fn::GetAtt": [str(name), str(attribute)]}:
             return f"{name}.{attribute}"
     return json.dumps(resource)
 
 
-def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
-    statements = [
-        statement for policy in role["Properties"]["Policies"] for statement in policy["PolicyDocument"]["Statement"]
-    ]
+def rights(role: str, resources: dict[str, Any]) -> set[tuple[str, str]]:
+    """What the role's own policies and those that are attached to it allow."""
+    policies = [*resources[role]["Properties"]["Policies"]]
+    for resource in resources.values():
+        if resource["Type"] == "AWS::IAM::Policy" and {"Ref": role} in resource["Properties"]["Roles"]:
+            policies.append(resource["Properties"])
+    statements = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
     assert {statement["Effect"] for statement in statements} == {"Allow"}
     return {
         (action, named(resource))
@@ -59,25 +78,40 @@ def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
-def functions(deployed: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+def functions(deployed: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """The handler and the role of each function."""
     return {
-        name: (resource["Properties"]["Handler"], deployed[resource["Properties"]["Role"]["Fn::GetAtt"][0]])
+        name: (resource["Properties"]["Handler"], resource["Properties"]["Role"]["Fn::GetAtt"][0])
         for name, resource in deployed.items()
         if resource["Type"] == "AWS::Lambda::Function"
     }
 
 
-def test_a_function_may_do_what_stands_here_and_nothing_else(deployed: dict[str, Any]) -> None:
-    found = functions(deployed)
-    counters = {name for name, (handler, _) in found.items() if handler == "counter.handler.handler"}
+@pytest.mark.parametrize("endpoints", [False, True], ids=["without endpoints", "with endpoints"])
+def test_a_function_may_do_what_stands_here_and_nothing_else(deployed: dict[str, Any], endpoints: bool) -> None:
+    resources = settled(deployed, endpoints=endpoints)
+    found = functions(resources)
+    counters = {name for name, (handler, _) in found.items() if handler == COUNTER_HANDLER}
     invoke = {("lambda:InvokeFunction", f"{name}Aliaslive") for name in counters}
     assert invoke
+    ask = {("sagemaker:InvokeEndpoint", name) for name, item in resources.items() if item["Type"] == ENDPOINT_TYPE}
+    assert bool(ask) == endpoints
     for name, (handler, role) in found.items():
-        assert rights(role) == RIGHTS[handler] | (invoke if name == "EdgeFunction" else set())
+        more = invoke if name == "EdgeFunction" else ask if handler == COUNTER_HANDLER else set()
+        assert rights(role, resources) == RIGHTS[handler] | more
+
+
+def test_an_endpoint_may_pull_its_image_log_and_tell_its_metrics_and_nothing_else(deployed: dict[str, Any]) -> None:
+    roles = [item["Properties"]["ExecutionRoleArn"] for item in deployed.values() if item["Type"] == MODEL_TYPE]
+    assert roles
+    for role in roles:
+        name, _ = role["Fn::GetAtt"]
+        assert {action: resource.rsplit(":", 1)[1] for action, resource in rights(name, deployed)} == ENDPOINT
+        [statement] = deployed[name]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
 
 
 def test_managed_policies_give_logs_and_traces_alone(deployed: dict[str, Any]) -> None:
     for _, role in functions(deployed).values():
-        attached = {named(arn).rsplit("/", 1)[1].strip('"') for arn in role["Properties"]["ManagedPolicyArns"]}
-        assert attached <= MANAGED
+        arns = deployed[role]["Properties"]["ManagedPolicyArns"]
+        assert {named(arn).rsplit("/", 1)[1].strip('"') for arn in arns} <= MANAGED
