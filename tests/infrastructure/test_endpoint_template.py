@@ -11,7 +11,6 @@ import pytest
 from local.template import Function, Template
 from tests.infrastructure.artifacts import ROOT
 from tests.infrastructure.conditions import references, settled
-from tokencount.adapters import endpoint
 
 COUNTER = "counter.handler.handler"
 IMAGE = "tokencount/endpoint:1"
@@ -61,7 +60,15 @@ def test_the_parameter_takes_an_image_by_tag_or_by_digest_or_nothing(translated:
     accepted = re.compile(parameter["AllowedPattern"])
     assert parameter["Default"] == ""
     assert all(accepted.fullmatch(text) for text in ["", IMAGE, "endpoint:v1.2_a-b", f"a/b@sha256:{'0' * 64}"])
-    for text in ["endpoint", "endpoint:", ":1", "a:1:2", "a@sha256:1", "a b:1", f"{'1' * 12}.dkr.ecr.x.amazonaws.com/a"]:
+    for text in [
+        "endpoint",
+        "endpoint:",
+        ":1",
+        "a:1:2",
+        "a@sha256:1",
+        "a b:1",
+        f"{'1' * 12}.dkr.ecr.x.amazonaws.com/a",
+    ]:
         assert not accepted.fullmatch(text)
 
 
@@ -72,7 +79,9 @@ def test_without_an_endpoint_nothing_of_it_is_there_and_nothing_refers_to_it(
     hanging = deployed.keys() - off.keys()
     assert {deployed[name]["Condition"] for name in hanging} == {"DeployQwen35Endpoint"}
     assert hanging.isdisjoint(references(off))
-    assert not [name for name, resource in off.items() if "SageMaker" in resource["Type"] or "Scaling" in resource["Type"]]
+    assert not [
+        name for name, resource in off.items() if "SageMaker" in resource["Type"] or "Scaling" in resource["Type"]
+    ]
     assert "ENDPOINT_NAME" not in environment(off)
 
 
@@ -113,6 +122,25 @@ def test_the_endpoint_runs_the_image_of_the_parameter_without_a_network(on: dict
     assert properties["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
 
 
+def evaluated(value: Any, image: str) -> Any:
+    match value:
+        case {"Fn::Select": [index, items]}:
+            return evaluated(items, image)[int(index)]
+        case {"Fn::Split": [str(separator), text]}:
+            return evaluated(text, image).split(separator)
+    assert value == {"Ref": "Qwen35EndpointImage"}
+    return image
+
+
+@pytest.mark.sam
+@pytest.mark.parametrize("image", [IMAGE, f"tokencount/endpoint@sha256:{'0' * 64}"])
+def test_the_endpoint_may_pull_from_the_image_s_own_repository(on: dict[str, Any], image: str) -> None:
+    [policy] = on["Qwen35EndpointRole"]["Properties"]["Policies"]
+    [statement] = [each for each in policy["PolicyDocument"]["Statement"] if each["Sid"] == "PullImage"]
+    _, variables = statement["Resource"]["Fn::Sub"]
+    assert evaluated(variables["Repository"], image) == "tokencount/endpoint"
+
+
 @pytest.mark.sam
 def test_there_is_always_one_instance_and_more_under_load(on: dict[str, Any]) -> None:
     name, _ = only(on, "AWS::SageMaker::Endpoint")
@@ -122,14 +150,6 @@ def test_there_is_always_one_instance_and_more_under_load(on: dict[str, Any]) ->
     assert (scaled["MinCapacity"], scaled["MaxCapacity"]) == (1, {"Ref": "EndpointMaxInstances"})
     _, policy = only(on, "AWS::ApplicationAutoScaling::ScalingPolicy")
     assert (policy["ScalingTargetId"], policy["PolicyType"]) == ({"Ref": target}, "TargetTrackingScaling")
-
-
-def test_the_endpoint_s_call_ends_before_the_function_that_waits_for_it(template: Template) -> None:
-    counters = [function for function in template.functions.values() if function.handler == COUNTER]
-    assert counters
-    for counter in counters:
-        assert endpoint.CALL_SECONDS + endpoint.RESERVED_SECONDS <= counter.timeout
-    assert endpoint.RESERVED_SECONDS < endpoint.LEAST_SECONDS
 
 
 def asks_for_endpoint(function: Function) -> bool:

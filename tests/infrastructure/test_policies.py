@@ -64,10 +64,11 @@ def named(resource: Any) -> str:
 
 def rights(role: str, resources: dict[str, Any]) -> set[tuple[str, str]]:
     """What the role's own policies and those that are attached to it allow."""
-    policies = [*resources[role]["Properties"]["Policies"]]
-    for resource in resources.values():
-        if resource["Type"] == "AWS::IAM::Policy" and {"Ref": role} in resource["Properties"]["Roles"]:
-            policies.append(resource["Properties"])
+    attached = [item["Properties"] for item in resources.values() if item["Type"] == "AWS::IAM::Policy"]
+    policies = [
+        *resources[role]["Properties"]["Policies"],
+        *(each for each in attached if {"Ref": role} in each["Roles"]),
+    ]
     statements = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
     assert {statement["Effect"] for statement in statements} == {"Allow"}
     return {
@@ -106,7 +107,7 @@ def test_an_endpoint_may_pull_its_image_log_and_tell_its_metrics_and_nothing_els
     assert roles
     for role in roles:
         name, _ = role["Fn::GetAtt"]
-        assert {action: resource.rsplit(":", 1)[1] for action, resource in rights(name, deployed)} == ENDPOINT
+        assert {action: resource.split(":")[-1] for action, resource in rights(name, deployed)} == ENDPOINT
         [statement] = deployed[name]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
 
