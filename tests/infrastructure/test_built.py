@@ -58,7 +58,9 @@ def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: t
     assert [module for module in facts["modules"] if f"{module}.".startswith(tuple(f"{name}." for name in late))] == []
 
 
-def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(template: Template, artifacts: Artifacts) -> None:
+def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
+    template: Template, artifacts: Artifacts
+) -> None:
     function = next(each for each in template.functions.values() if each.handler == "counter.handler.handler")
     environment = artifacts.environment(function) | {"ENDPOINT_NAME": "some-endpoint"}
     facts = load(function.handler, artifacts, environment)

@@ -94,6 +94,16 @@ def test_with_an_endpoint_the_counter_is_told_its_name(on: dict[str, Any], off: 
 
 
 @pytest.mark.sam
+def test_of_the_counters_that_share_a_role_only_the_model_s_own_may_ask_its_endpoint(on: dict[str, Any]) -> None:
+    name, _ = only(on, "AWS::SageMaker::Endpoint")
+    _, policy = only(on, "AWS::IAM::Policy")
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert (statement["Action"], statement["Resource"]) == ("sagemaker:InvokeEndpoint", {"Ref": name})
+    source = {"Fn::GetAtt": ["Qwen35Counter", "Arn"]}
+    assert statement["Condition"] == {"ArnEquals": {"lambda:SourceFunctionArn": source}}
+
+
+@pytest.mark.sam
 def test_an_endpoint_that_comes_or_goes_publishes_a_new_version_of_the_counter(
     on: dict[str, Any], off: dict[str, Any]
 ) -> None:
