@@ -12,7 +12,6 @@ from local.template import Function, Template
 from tests.infrastructure.artifacts import ROOT
 from tests.infrastructure.conditions import references, settled
 
-COUNTER = "counter.handler.handler"
 IMAGE = "tokencount/endpoint:1"
 
 
@@ -32,12 +31,7 @@ def only(resources: dict[str, Any], kind: str) -> tuple[str, dict[str, Any]]:
 
 
 def environment(resources: dict[str, Any]) -> dict[str, Any]:
-    [found] = [
-        resource["Properties"]["Environment"]["Variables"]
-        for resource in resources.values()
-        if resource["Type"] == "AWS::Lambda::Function" and resource["Properties"]["Handler"] == COUNTER
-    ]
-    return dict(found)
+    return dict(resources["Qwen35Counter"]["Properties"]["Environment"]["Variables"])
 
 
 @pytest.mark.sam

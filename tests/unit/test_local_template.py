@@ -44,6 +44,31 @@ def test_a_function_has_what_globals_say_and_adds_to_it_or_says_otherwise(templa
     assert counter.code == edge.code == ROOT / "functions"
 
 
+def test_a_counter_has_an_endpoint_s_name_where_the_endpoint_is_deployed(template: Template) -> None:
+    assert "ENDPOINT_NAME" not in template.functions["Qwen35Counter"].environment
+    with_endpoints = Template(ROOT / "template.yaml", endpoints="any:image")
+    assert with_endpoints.functions["Qwen35Counter"].environment["ENDPOINT_NAME"] == "Qwen35Endpoint"
+
+
+def test_what_a_condition_leaves_out_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text(
+        """
+        Parameters: {P: {Default: a}}
+        Conditions: {IsA: !Equals [!Ref P, a], IsNotA: !Not [!Equals [!Ref P, a]], Odd: !Or [true, true]}
+        Resources: {}
+        """
+    )
+    template = Template(path)
+    nothing = {"Ref": "AWS::NoValue"}
+    assert template.resolve({"Fn::If": ["IsA", "yes", nothing]}) == "yes"
+    assert template.resolve({"k": {"Fn::If": ["IsNotA", "yes", nothing]}, "l": [{"Fn::If": ["IsA", nothing, 1]}, 2]}) == {
+        "l": [2]
+    }
+    with pytest.raises(StackError, match="Fn::Or"):
+        template.resolve({"Fn::If": ["Odd", "yes", "no"]})
+
+
 @pytest.mark.parametrize("value", ["!Ref Nothing", "!Sub 'a ${Nothing.Arn}'", "!Base64 text", "!Select [0, [a]]"])
 def test_what_it_does_not_know_is_refused_instead_of_guessed(tmp_path: Path, value: str) -> None:
     path = tmp_path / "template.yaml"
