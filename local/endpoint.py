@@ -46,6 +46,11 @@ class Endpoint:
         self.fault: Fault | None = None
         self.delay = 0.0
 
+    @property
+    def pid(self) -> int | None:
+        """The process of the moment."""
+        return self._process and self._process.pid
+
     async def start(self) -> None:
         """Have the container running and ready; one that has ended is started again."""
         async with self._starting:
