@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
-from threading import Condition, Lock
+from threading import Condition, Event, Lock
 
 from PIL import Image as Pillow
 from PIL import ImageOps
@@ -51,12 +51,19 @@ class Decoders:
             InvalidRequest, UnsupportedImage: an image cannot be served, the first of them named.
             TooLarge, TooLate: it could be, but not here and now.
         """
-        futures = [self._pool.submit(self._expansion, image, deadline) for image in images]
+        refused = Event()
+        futures = [self._pool.submit(self._unless, refused, image, deadline) for image in images]
+        return [future.result() for future in futures]
+
+    def _unless(self, refused: Event, image: Image, deadline: float) -> str:
+        """Leaves the images behind the first that is not served."""
+        if refused.is_set():
+            return ""
         try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+            return self._expansion(image, deadline)
+        except BaseException:
+            refused.set()
+            raise
 
     def _expansion(self, image: Image, deadline: float) -> str:
         size = read_image(image).size
