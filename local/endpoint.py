@@ -49,7 +49,7 @@ class Endpoint:
     @property
     def pid(self) -> int | None:
         """The process of the moment."""
-        return self._process and self._process.pid
+        return self._process.pid if self._process else None
 
     async def start(self) -> None:
         """Have the container running and ready; one that has ended is started again."""

@@ -62,9 +62,9 @@ def test_what_a_condition_leaves_out_is_not_there(tmp_path: Path) -> None:
     template = Template(path)
     nothing = {"Ref": "AWS::NoValue"}
     assert template.resolve({"Fn::If": ["IsA", "yes", nothing]}) == "yes"
-    assert template.resolve({"k": {"Fn::If": ["IsNotA", "yes", nothing]}, "l": [{"Fn::If": ["IsA", nothing, 1]}, 2]}) == {
-        "l": [2]
-    }
+    assert template.resolve(
+        {"k": {"Fn::If": ["IsNotA", "yes", nothing]}, "l": [{"Fn::If": ["IsA", nothing, 1]}, 2]}
+    ) == {"l": [2]}
     with pytest.raises(StackError, match="Fn::Or"):
         template.resolve({"Fn::If": ["Odd", "yes", "no"]})
 
