@@ -5,6 +5,7 @@ import os
 import re
 import string
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 # Set before the library is loaded: a fork after the first count would else print a warning and wait for a lock.
@@ -15,12 +16,14 @@ from tokenizers import Tokenizer
 # About as many characters are encoded at once: the library takes half a kilobyte a token, and one body can come to 19
 # million tokens.
 PIECE = 4096
-# By a pre-tokenizer's pattern, the ASCII characters that it never takes into one word with an ASCII letter or digit
-# before them. A pattern here looks ahead for a space alone and never back: between such two, a text may be cut into two
-# that fall into the same words as the whole.
+_VISIBLE = string.ascii_letters + string.digits + string.punctuation
+# By a pre-tokenizer's pattern, ASCII characters and those after them that it never takes into one word. A pattern here
+# looks ahead for a space alone and never back: between such two, a text may be cut into two that fall into the same
+# words as the whole.
 _ALWAYS_APART = {
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+": (  # noqa: E501
-        string.punctuation + string.whitespace + string.digits
+        (string.ascii_letters + string.digits, string.punctuation + "\r\n"),
+        (_VISIBLE, " \t\v\f" + string.digits),
     ),
 }
 
@@ -51,14 +54,18 @@ class HuggingFaceTokenizer:
 
 def _safe_cut(tokenizer: Tokenizer) -> re.Pattern[str] | None:
     """Where a text may be cut without changing its tokens; None where that is not known of this tokenizer."""
-    apart = _ALWAYS_APART.get(_pattern(tokenizer) or "", "")
     added = tokenizer.get_added_tokens_decoder().values()
     if any(token.lstrip or token.rstrip or token.single_word for token in added):
         return None
-    # No cut inside an added token.
-    inside = {pair[1] for token in added for pair in re.findall(r"(?=([0-9A-Za-z].))", token.content)}
-    allowed = "".join(character for character in apart if character not in inside)
-    return re.compile(f"(?<=[0-9A-Za-z])(?=[{re.escape(allowed)}])") if allowed else None
+    inside = {pair for token in added for pair in pairwise(token.content)}
+    cuts = [_between(before, after, inside) for before, after in _ALWAYS_APART.get(_pattern(tokenizer) or "", ())]
+    return re.compile("|".join(cuts)) if cuts else None
+
+
+def _between(before: str, after: str, inside: set[tuple[str, str]]) -> str:
+    """Matches between two such characters, but not where they could be two of an added token's."""
+    kept = "".join(last for last in after if not any((first, last) in inside for first in before))
+    return f"(?<=[{re.escape(before)}])(?=[{re.escape(kept)}])"
 
 
 def _pattern(tokenizer: Tokenizer) -> str | None:
