@@ -103,6 +103,7 @@ class EgressGuard:
     def _resolve(self, host: str, deadline: Deadline) -> Sequence[str]:
         # The system's resolver knows no deadline: a thread that hangs in it is left behind.
         answers: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
+        seconds = deadline.left()
 
         def ask() -> None:
             try:
@@ -112,7 +113,7 @@ class EgressGuard:
 
         threading.Thread(target=ask, daemon=True).start()
         try:
-            addresses = answers.get(timeout=deadline.left())
+            addresses = answers.get(timeout=seconds)
         except queue.Empty:
             raise TimeoutError from None
         if not addresses:
