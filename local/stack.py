@@ -10,7 +10,7 @@ It runs in a thread of its own, so that a test or a script can use it from plain
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from socket import socket
@@ -48,6 +48,7 @@ class Stack:
         root: folder of `template.yaml`.
         dynamodb: URL of an empty DynamoDB to have the tables in, instead of moto's.
         endpoint: module that an endpoint's container runs; None: no endpoint is deployed.
+        warm: start a worker of every function at once, and not when it is first invoked.
     """
 
     url: str
@@ -64,12 +65,14 @@ class Stack:
         root: Path = ROOT,
         dynamodb: str | None = None,
         endpoint: str | None = None,
+        warm: bool = True,
     ) -> None:
         self._port = port
         self._state = state
         self._root = root
         self._dynamodb = dynamodb
         self._endpoint = endpoint
+        self._warm = warm
         self.template = Template(root / "template.yaml", endpoints="local:local" if endpoint else "")
         self.pools: dict[str, Pool] = {}
         self.endpoints: dict[str, Endpoint] = {}
@@ -80,7 +83,7 @@ class Stack:
             front = ending.enter_context(claim(self._port))
             self.url = "http://{}:{}".format(*front.getsockname())
             self._state = self._state or Path(ending.enter_context(TemporaryDirectory()))
-            functions = [(function, self._model(function)) for function in self.template.functions.values()]
+            functions = list(self._served())
             self._portal = ending.enter_context(start_blocking_portal())
             ending.enter_context(self._portal.wrap_async_context_manager(self._running(front, functions, self._state)))
             self._ending = ending.pop_all()
@@ -95,15 +98,26 @@ class Stack:
         """Run a function on an event, as `sam local invoke` would."""
         return self._portal.call(self.pools[function].invoke, json.dumps(event, ensure_ascii=False).encode())
 
-    def _model(self, function: Function) -> dict[str, str]:
-        """The variable that says where the model's layer is, for a function that has one."""
-        if "MODEL_DIR" not in function.environment:
-            return {}
+    def _served(self) -> Iterator[tuple[Function, dict[str, str]]]:
+        """Every function but the counters of models that the edge does not list, and where a counter's model is."""
+        served = 0
+        for function in self.template.functions.values():
+            if "MODEL_DIR" not in function.environment:
+                yield function, {}
+            elif model := self._model(function):
+                served += 1
+                yield function, {"MODEL_DIR": str(model)}
+        if not served:
+            raise StackError("no model is built: run `make layers` first")
+
+    def _model(self, function: Function) -> Path | None:
+        """The built layer of a counter's model, if the edge lists it."""
         [layer] = [folder.name for folder in function.layers if (folder / "manifest.toml").exists()]
         built = self._root / ".build" / "layers" / layer / "model"
-        if not (built / "model.json").exists():
-            raise StackError(f"the layer {layer} is not built: run `make layers` first")
-        return {"MODEL_DIR": str(built)}
+        listed = function.code / "edge" / "models.json"
+        if not ((built / "model.json").exists() and listed.exists()):
+            return None
+        return built if json.loads((built / "model.json").read_bytes())["id"] in json.loads(listed.read_bytes()) else None
 
     @asynccontextmanager
     async def _running(
@@ -134,7 +148,7 @@ class Stack:
             ):
                 try:
                     await asyncio.gather(
-                        *(pool.warm() for pool in self.pools.values()),
+                        *(pool.warm() for pool in self.pools.values() if self._warm),
                         *(each.start() for each in self.endpoints.values()),
                     )
                     self._ready = True

@@ -20,7 +20,7 @@ def stack_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def stack(stack_state: Path) -> Iterator[Stack]:
     """A running stack: `url`, `api_key`, `invoke(function, event)`. One a session (of each xdist worker)."""
-    with Stack(state=stack_state) as stack:
+    with Stack(state=stack_state, warm=False) as stack:
         yield stack
 
 

@@ -146,9 +146,9 @@ def test_a_taken_port_is_one_clear_sentence_and_exit_code_1(root: Path) -> None:
     assert errors == f"tokencount: port {port} is taken by another process: stop it, or choose another with PORT=…\n"
 
 
-def test_a_layer_that_is_not_built_is_one_clear_sentence_and_exit_code_1(root: Path) -> None:
+def test_that_no_model_is_built_is_one_clear_sentence_and_exit_code_1(root: Path) -> None:
     (root / ".build").unlink()
     with started(root) as process:
         output, errors = process.communicate(timeout=30)
     assert (process.returncode, output) == (1, "")
-    assert errors == "tokencount: the layer qwen3.5-9b is not built: run `make layers` first\n"
+    assert errors == "tokencount: no model is built: run `make layers` first\n"

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,15 +117,39 @@ def test_the_users_own_aws_settings_and_proxies_do_not_matter(project: Path, mon
         assert "secret" in ask(client, {"aws": True})
 
 
-def test_a_layer_that_is_not_built_is_one_clear_sentence(project: Path, tmp_path: Path) -> None:
-    (tmp_path / "template.yaml").write_text(TEMPLATE)
-    (tmp_path / "layers" / "model-a").mkdir(parents=True)
-    (tmp_path / "layers" / "model-a" / "manifest.toml").touch()
-    with (
-        pytest.raises(StackError, match=r"^the layer model-a is not built: run `make layers` first$"),
-        Stack(root=tmp_path),
-    ):
+def test_that_no_model_is_built_is_one_clear_sentence(tmp_path: Path) -> None:
+    project = write_project(tmp_path)
+    (project / ".build/layers/model-a/model/model.json").unlink()
+    with pytest.raises(StackError, match=r"^no model is built: run `make layers` first$"), Stack(root=project):
         pass
+
+
+@pytest.mark.parametrize("file", [".build/layers/model-b/model/model.json", "functions/edge/models.json"])
+def test_a_counter_is_left_out_whose_model_is_not_built_or_not_listed(tmp_path: Path, file: str) -> None:
+    project = write_project(tmp_path)
+    other = TEMPLATE.partition("  Front:")[0].partition("Resources:")[2].replace("model-a", "model-b")
+    other = re.sub(r"^  (Layer|Inner):", r"  Other\1:", other, flags=re.MULTILINE).replace("!Ref Layer", "!Ref OtherLayer")
+    (project / "template.yaml").write_text(TEMPLATE + other)
+    both = {
+        "layers/model-b/manifest.toml": "",
+        ".build/layers/model-b/model/model.json": '{"id": "test/b"}',
+        "functions/edge/models.json": '{"test/a": {}, "test/b": {}}',
+    }
+    for name, text in both.items():
+        if name != file:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text)
+    with Stack(root=project) as stack, closing(connect(stack.url)) as client:
+        assert stack.pools.keys() == {"Inner", "Front"}
+        assert ask(client, {"invoke": {"payload": "{}"}})["payload"]["event"] == {}
+
+
+def test_a_stack_that_is_not_warm_starts_a_worker_when_it_is_needed(project: Path) -> None:
+    with Stack(root=project, warm=False) as stack:
+        assert [pool.pids for pool in stack.pools.values()] == [[], []]
+        assert not stack.invoke("Inner", {}).failed
+        assert len(stack.pools["Inner"].pids) == 1
+        assert stack.pools["Front"].pids == []
 
 
 def test_a_taken_port_is_one_clear_sentence(stack: Stack, project: Path) -> None:

@@ -119,7 +119,8 @@ def write_project(root: Path) -> Path:
         "functions/front.py": FRONT,
         "functions/inner.py": INNER,
         "layers/model-a/manifest.toml": "",
-        ".build/layers/model-a/model/model.json": "{}",
+        ".build/layers/model-a/model/model.json": '{"id": "test/a"}',
+        "functions/edge/models.json": '{"test/a": {}}',
     }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

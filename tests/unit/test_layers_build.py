@@ -161,12 +161,26 @@ def test_a_failing_layer_is_left_out_and_the_others_are_built(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.layer("absent", tiny_manifest().replace("test/tiny", "test/absent"))
-    assert run(project, "--source", "folder") == 1
+    assert run(project, "--source", "folder") == 0
     assert list(json.loads((project.root / "functions/edge/models.json").read_bytes())) == ["test/tiny"]
     folder = project.root / "layers/absent/files"
     assert capsys.readouterr().err == (
-        f"absent: no source gave the files (folder: there is no {folder / 'tokenizer.json'})\n"
+        f"absent is left out: no source gave the files (folder: there is no {folder / 'tokenizer.json'})\n"
     )
+
+
+def test_named_models_alone_are_listed_and_a_single_layers_build_for_sam_lists_all_that_are_built(
+    project: Project, tmp_path: Path
+) -> None:
+    listed = project.root / "functions/edge/models.json"
+    project.layer("other", tiny_manifest().replace("test/tiny", "test/other"))
+    project.local_files("other")
+    run(project, "--source", "folder")
+    assert list(json.loads(listed.read_bytes())) == ["test/other", "test/tiny"]
+    run(project, "tiny")
+    assert list(json.loads(listed.read_bytes())) == ["test/tiny"]
+    run(project, "tiny", "--out", str(tmp_path / "artifact"))
+    assert list(json.loads(listed.read_bytes())) == ["test/other", "test/tiny"]
 
 
 def test_a_layer_that_has_gone_stale_and_cannot_be_built_is_no_longer_listed(project: Project) -> None:
