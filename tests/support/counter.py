@@ -1,0 +1,59 @@
+"""The counter's real application behind the real adapter, and a loop for it."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mangum import Mangum
+
+from counter.app import create_app
+from tests.support.logs import ReadableLogger
+from tokencount.adapters.node_protocol import COUNT_PATH
+from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
+from tokencount.domain.counting import Counter
+from tokencount.domain.delegation import DelegatingCounter
+from tokencount.domain.ports import Caller
+
+KEYS = NodeKeys("a", {"a": "k" * 64})
+CALLER = Caller("org", "proj", ("infer:run",), "req_1")
+
+
+def no_refresh() -> NodeKeys:
+    """The keys did not change."""
+    return KEYS
+
+
+class CounterUnderTest:
+    """The real application behind the real adapter, sent events as the edge sends them."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.logger = ReadableLogger()
+        self.counter = DelegatingCounter(counter, None)
+        self.handler = Mangum(create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger), lifespan="off")
+
+    def send(self, body: Any, token: str | None = None, request_id: str = "req_1") -> dict[str, Any]:
+        signed = NodeTokens(KEYS, no_refresh).sign(CALLER) if token is None else token
+        headers = {"content-type": "application/json", "x-request-id": request_id, "x-b3os-node-token": signed}
+        event = {
+            "resource": COUNT_PATH,
+            "path": COUNT_PATH,
+            "httpMethod": "POST",
+            "headers": headers,
+            "requestContext": {},
+            "body": body if isinstance(body, str) else json.dumps(body),
+            "isBase64Encoded": False,
+        }
+        answer = self.handler(event, None)  # type: ignore[arg-type]
+        details = json.loads(answer["headers"]["x-b3os-details"])
+        return {"status": answer["statusCode"], "body": json.loads(answer["body"]), "details": details} | answer
+
+
+@contextmanager
+def event_loop() -> Iterator[None]:
+    """The event loop that the composition root makes for Mangum."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
