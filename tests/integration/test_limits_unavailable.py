@@ -11,11 +11,16 @@ from botocore.config import Config
 from botocore.stub import Stubber
 
 from tests.support.edge import NOW, EdgeUnderTest
+from tests.support.internet import HOST, internet, plain
 from tokencount.adapters.leases import DynamoLeases
-from tokencount.adapters.limit_settings import TableLimitSettings
+from tokencount.adapters.limit_settings import TableImageLimits, TableLimitSettings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
 from tokencount.adapters.metrics import limiter_unavailable
+from tokencount.adapters.remote_images import RemoteImages
+from tokencount.domain.chat import Image
+from tokencount.domain.image_budget import ImageBudget
 from tokencount.domain.limiter import Limiter
+from tokencount.domain.ports import Caller
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -39,10 +44,11 @@ def client(port: int = 9) -> "DynamoDBClient":
     )
 
 
-def edge(dynamodb: "DynamoDBClient") -> EdgeUnderTest:
-    def ignored(row: str, attribute: str) -> None:
-        raise AssertionError(row, attribute)
+def ignored(row: str, attribute: str) -> None:
+    raise AssertionError(row, attribute)
 
+
+def edge(dynamodb: "DynamoDBClient") -> EdgeUnderTest:
     table = LimitsTable(dynamodb, "limits")
     read = TableLimitSettings(table, requests_per_minute=9, requests_in_flight=9, clock=time.time, ignored=ignored)
     windows, leases = DynamoWindows(table), DynamoLeases(table)
@@ -115,3 +121,18 @@ def test_a_table_that_begins_to_refuse_in_the_middle_stops_nothing_and_what_was_
         table.assert_no_pending_responses()
     assert headers["RateLimit-Remaining"] == "8"
     assert len(metrics(capsys.readouterr().out)) == 1
+
+
+def test_images_by_url_are_fetched_though_their_budget_is_out_of_reach(capsys: pytest.CaptureFixture[str]) -> None:
+    caller = Caller("org_1", "proj_1", ("infer:run",), "req_1")
+    with socket.socket() as closed, internet() as net:
+        closed.bind(("127.0.0.1", 0))
+        table = LimitsTable(client(closed.getsockname()[1]), "limits")
+        limits = TableImageLimits(table, remote_image_bytes_per_minute=1, clock=time.time, ignored=ignored)
+        budget = ImageBudget(DynamoWindows(table), limits, now=lambda: NOW, unavailable=limiter_unavailable)
+        net.serve(plain(b"image"))
+        image = Image("messages.0.content.0", {"type": "url", "url": f"https://{HOST}/"})
+        assert RemoteImages(net.guard(), budget.hold).fetch([image], caller) == [b"image"]
+    [line] = metrics(capsys.readouterr().out)
+    assert line["request_id"] == "req_1"
+    assert "EndpointConnectionError" in line["fault"]

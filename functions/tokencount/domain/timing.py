@@ -4,6 +4,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+# Of the edge, then of the counter; an answer tells of those that ran.
+PHASES = ("edge_auth", "edge_upstream", "parse", "fetch", "image", "render", "encode", "endpoint", "total")
+
 
 class Phases:
     """Durations in milliseconds by phase, in the order in which they ran; a phase that runs twice adds up."""
@@ -28,8 +31,8 @@ class Phases:
 
 
 def server_timing(durations: dict[str, float]) -> str:
-    """The value of a Server-Timing header (W3C Server Timing)."""
-    return ", ".join(f"{name};dur={duration:.1f}" for name, duration in durations.items())
+    """The value of a Server-Timing header (W3C Server Timing), its phases in the order of PHASES."""
+    return ", ".join(f"{name};dur={durations[name]:.1f}" for name in sorted(durations, key=PHASES.index))
 
 
 def read_server_timing(header: str) -> dict[str, float]:
