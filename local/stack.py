@@ -117,7 +117,8 @@ class Stack:
         listed = function.code / "edge" / "models.json"
         if not ((built / "model.json").exists() and listed.exists()):
             return None
-        return built if json.loads((built / "model.json").read_bytes())["id"] in json.loads(listed.read_bytes()) else None
+        model = json.loads((built / "model.json").read_bytes())["id"]
+        return built if model in json.loads(listed.read_bytes()) else None
 
     @asynccontextmanager
     async def _running(

@@ -1,11 +1,14 @@
 """What every tier shares: the built layers, DynamoDB's own engine, and nothing that runs before a test asks for it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.support.dynamodb_local import dynamodb_local
+from tests.support.environments import unavailable
 from tokencount.adapters.egress import EgressGuard
 from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
@@ -15,11 +18,32 @@ from tokencount.domain.counting import Counter
 LAYERS = Path(__file__).parents[1] / ".build" / "layers"
 
 
+# At this time a template that reads the clock reads it.
+NOW = datetime(2026, 7, 26, 12)
+Counters = Callable[[str], Counter]
+
+
 @pytest.fixture(scope="session")
-def qwen() -> Counter:
-    """The counter of the built Qwen3.5 layer."""
+def counters() -> Counters:
+    """Gives the counter of a built layer by its folder's name; without the layer the test is skipped."""
     images = Images(RemoteImages(EgressGuard(), without_budget).fetch)
-    return load_counter(LAYERS / "qwen3.5-9b" / "model", images)
+
+    @cache
+    def load(name: str) -> Counter:
+        return load_counter(LAYERS / name / "model", images, lambda: NOW)
+
+    def counter(name: str) -> Counter:
+        if not (LAYERS / name / "model").exists():
+            unavailable(f"the layer {name} is not built, since its files could not be had: make layers")
+        return load(name)
+
+    return counter
+
+
+@pytest.fixture(scope="session")
+def qwen(counters: Counters) -> Counter:
+    """The counter of the built Qwen3.5 layer."""
+    return counters("qwen3.5-9b")
 
 
 @pytest.fixture(scope="session")

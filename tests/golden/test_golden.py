@@ -1,4 +1,4 @@
-"""Counts that transformers' own code gave, held for good."""
+"""Counts that transformers' own code gave, held for good: a file of requests for each model, named as its layer."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,27 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Counters
 from tests.support.requests import EXAMPLE, count
 from tokencount.domain.counting import Counter
 
-CASES = [json.loads(line) for line in Path(__file__).with_name("qwen3.5-9b.jsonl").read_text("utf-8").splitlines()]
+CASES = [
+    pytest.param(path.stem, case, id=f"{path.stem} {case['id']}")
+    for path in sorted(Path(__file__).parent.glob("*.jsonl"))
+    for case in map(json.loads, path.read_text("utf-8").split("\n")[:-1])
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_a_request_counts_what_transformers_counts(case: dict[str, Any], qwen: Counter) -> None:
-    assert count(qwen, case["request"]) == case["input_tokens"]
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_a_request_counts_what_transformers_counts(name: str, case: dict[str, Any], counters: Counters) -> None:
+    counter = counters(name)
+    assert case["request"]["model"] == counter.model.id
+    assert count(counter, case["request"]) == case["input_tokens"]
+
+
+def test_every_model_has_golden_requests() -> None:
+    layers = Path(__file__).parents[2] / "layers"
+    assert {path.parent.name for path in layers.glob("*/manifest.toml")} == {case.values[0] for case in CASES}
 
 
 def test_the_reference_s_own_example_counts_27(qwen: Counter) -> None:

@@ -128,7 +128,9 @@ def test_that_no_model_is_built_is_one_clear_sentence(tmp_path: Path) -> None:
 def test_a_counter_is_left_out_whose_model_is_not_built_or_not_listed(tmp_path: Path, file: str) -> None:
     project = write_project(tmp_path)
     other = TEMPLATE.partition("  Front:")[0].partition("Resources:")[2].replace("model-a", "model-b")
-    other = re.sub(r"^  (Layer|Inner):", r"  Other\1:", other, flags=re.MULTILINE).replace("!Ref Layer", "!Ref OtherLayer")
+    other = re.sub(r"^  (Layer|Inner):", r"  Other\1:", other, flags=re.MULTILINE).replace(
+        "!Ref Layer", "!Ref OtherLayer"
+    )
     (project / "template.yaml").write_text(TEMPLATE + other)
     both = {
         "layers/model-b/manifest.toml": "",

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
@@ -14,14 +16,17 @@ class BrokenLayer(Exception):
     """A file of the layer is missing or is not the one it was built with; nothing may be counted with it."""
 
 
-def load_counter(folder: Path, read_images: ImageReader) -> Counter:
+def load_counter(folder: Path, read_images: ImageReader, now: Callable[[], datetime] = datetime.now) -> Counter:
     """The counter of the model whose layer is at `folder`.
+
+    Args:
+        now: the clock, for a template that writes the date.
 
     Raises:
         BrokenLayer: names the file.
     """
     spec = load_verified_spec(folder)
-    template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"))
+    template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"), now)
     return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_images)
 
 
