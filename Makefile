@@ -60,6 +60,11 @@ format: .venv/dev
 fuzz: .venv/dev layers
 	@$(VENV)/python -m tests.fuzz
 
+# Each writes its section of docs/benchmarks.md, in some minutes.
+.PHONY: bench-images
+bench-images: .venv/dev layers
+	@$(VENV)/python -m bench.images --write docs/benchmarks.md
+
 # The document of the HTTP contract, from the code's own facts.
 openapi: .venv/dev
 	@$(VENV)/python -m docs.openapi

@@ -76,7 +76,7 @@ class Endpoint:
     async def _start(self) -> None:
         with claim(0) as free:
             port = free.getsockname()[1]
-        self._url = f"http://{HOST}:{port}"
+        self.url = f"http://{HOST}:{port}"
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command,
@@ -118,4 +118,4 @@ class Endpoint:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> urllib3.BaseHTTPResponse:
-        return self._http.request(method, self._url + path, body=body, headers=headers, timeout=seconds)
+        return self._http.request(method, self.url + path, body=body, headers=headers, timeout=seconds)

@@ -1,0 +1,41 @@
+"""Figures are taken in turn, summed up by what the middle half lies between, and put where the last ones stood."""
+
+import pytest
+
+from bench.report import replace_section, table
+from bench.samples import Spread, interleaved, ratios
+
+
+def test_a_spread_is_the_median_and_the_quartiles() -> None:
+    assert Spread.of([5, 1, 4, 2, 3]) == Spread(3, 2, 4)
+    assert Spread.of([1, 3]).show(1) == "2.0 (1.5 to 2.5)"
+
+
+def test_every_round_has_every_way_once_after_one_that_is_not_timed() -> None:
+    done: list[str] = []
+    seconds = interleaved({name: lambda name=name: done.append(name) for name in "abc"}, 20)  # type: ignore[misc]
+    assert {name: len(taken) for name, taken in seconds.items()} == {"a": 20, "b": 20, "c": 20}
+    rounds = [done[start : start + 3] for start in range(0, len(done), 3)]
+    assert all(sorted(each) == ["a", "b", "c"] for each in rounds)
+    assert len({tuple(each) for each in rounds}) > 1
+
+
+def test_a_ratio_is_of_times_of_the_same_round() -> None:
+    assert ratios({"own": [1, 2, 4], "other": [2, 4, 8]}, "own", "other") == Spread(2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# A\n", "# A\n\n## T\n\nnew\n"),
+        ("# A\n\n## T\n\nold\n", "# A\n\n## T\n\nnew\n"),
+        ("# A\n\n## T\n\nold\n\n## U\n\nu\n", "# A\n\n## T\n\nnew\n\n## U\n\nu\n"),
+        ("# A\n\n## U\n\nu\n", "# A\n\n## U\n\nu\n\n## T\n\nnew\n"),
+    ],
+)
+def test_a_section_takes_the_place_of_the_one_of_its_name(before: str, after: str) -> None:
+    assert replace_section(before, "T", "\nnew\n") == after
+
+
+def test_a_table_is_markdown() -> None:
+    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
