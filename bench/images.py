@@ -113,8 +113,8 @@ def report(times: list[list[str]], memory: list[list[str]], rounds: int) -> str:
     return f"""
 {described(*PACKAGES)}
 `make bench-images`: each request counted {rounds} times in each way, in turn; medians, with what the middle half lies
-between. Images are JPEGs of {SIZE[0]}x{SIZE[1]} pixels; one request at a time, from its JSON text to the number, which is
-the same in all three ways:
+between. Images are JPEGs of {SIZE[0]}x{SIZE[1]} pixels; one request at a time, from its JSON text to the number, the
+same in all three ways:
 
 - function: the counter's handler, from the edge's event to its answer; images are measured by their headers.
 - endpoint: the container on this machine's processors, over HTTP; images are decoded and preprocessed, several at once.
