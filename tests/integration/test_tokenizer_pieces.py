@@ -1,6 +1,7 @@
 """A long text is counted piece by piece, and the count is that of the whole."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tokenizers import Tokenizer
 from tests.conftest import LAYERS
 from tests.fuzz.grammar import CHARGED
 from tokencount.adapters import tokenizer as adapter
+from tokencount.adapters.text_cuts import pairs_apart, safe_cut
 from tokencount.adapters.tokenizer import HuggingFaceTokenizer
 
 # Whatever decides about a word: letters, marks, digits, contractions, spaces of every kind, control tokens.
@@ -38,7 +40,25 @@ def counted(files: Path) -> HuggingFaceTokenizer:
     return HuggingFaceTokenizer(files)
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+def test_something_is_known_of_the_tokenizer_of_every_served_model(whole: Tokenizer) -> None:
+    assert safe_cut(whole)
+
+
+def test_no_merge_goes_over_a_cut_where_there_are_no_words() -> None:
+    for path in LAYERS.glob("*/model/tokenizer.json"):
+        tokenizer = Tokenizer.from_file(str(path))
+        if b"Regex" in tokenizer.pre_tokenizer.__getstate__():
+            continue  # merges stay within words
+        sides = [(re.escape(before), re.escape(after)) for before, after in pairs_apart(tokenizer)]
+        over = re.compile("|".join(f"[{before}][{after}]" for before, after in sides))
+        # What no merge makes: added tokens, and the names of single bytes.
+        others = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+        others |= {f"<0x{byte:02X}>" for byte in range(256)}
+        merged = tokenizer.get_vocab().keys() - others
+        assert [token for token in merged if over.search(token.replace("▁", " "))] == []
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=st.lists(PIECES, max_size=30).map("".join), piece=st.integers(1, 20))
 def test_wherever_a_text_is_cut_its_tokens_are_those_of_the_whole(
     text: str, piece: int, whole: Tokenizer, counted: HuggingFaceTokenizer
