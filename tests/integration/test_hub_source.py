@@ -1,5 +1,6 @@
 """The hub as a source: the real client against a stand-in that speaks the hub's protocol."""
 
+import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.hub import StandInHub
-from tests.support.layers import REVISION, Project, canonical_tiny, digest, hub_files, tiny_wheel
+from tests.support.layers import REVISION, TEMPLATE, Project, canonical_tiny, digest, hub_files, tiny_wheel
 
 Serve = Callable[..., StandInHub]
 MISSING_OR_PRIVATE = "it is missing, or private and HF_TOKEN does not open it"
@@ -46,6 +47,81 @@ def test_a_layer_is_built_from_the_hub(project: Project, serve: Serve) -> None:
         f"{hub.small}/chat_template.jinja",
         f"{hub.small}/preprocessor_config.json",
     }
+
+
+WITHIN = """
+[sources.files."chat_template.jinja"]
+file = "tokenizer_config.json"
+json_path = ["chat_template"]
+"""
+PACKAGED = """
+[sources.files."chat_template.jinja"]
+pypi = "tiny-model==1.0"
+sha256 = "{wheel}"
+member = "tiny/models.json"
+json_path = [0, "chat_template"]
+"""
+
+
+def with_hub_files(project: Project, recipe: str) -> None:
+    """Tell the manifest where the repository's chat template is."""
+    manifest = project.root / "layers/tiny/manifest.toml"
+    before, pypi, after = manifest.read_text().partition('[[sources]]\nname = "pypi"')
+    manifest.write_text(before + recipe + pypi + after)
+
+
+def config(template: Any) -> dict[str, bytes]:
+    """The hub's files with the template inside the tokenizer's configuration."""
+    files = hub_files()
+    del files["chat_template.jinja"]
+    return files | {"tokenizer_config.json": json.dumps({"chat_template": template}).encode()}
+
+
+def test_a_template_inside_the_tokenizers_configuration_is_taken_out_of_it(project: Project, serve: Serve) -> None:
+    with_hub_files(project, WITHIN)
+    serve(files=config(TEMPLATE.decode()))
+    done = project.build("--source", "hub")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert project.built()["chat_template.jinja"] == TEMPLATE
+
+
+def test_in_a_folder_with_a_repositorys_files_it_is_found_there_too(project: Project) -> None:
+    with_hub_files(project, WITHIN)
+    folder = project.local_files()
+    (folder / "chat_template.jinja").unlink()
+    assert f"there is no {folder / 'tokenizer_config.json'}" in project.build("--source", "folder").stderr
+    (folder / "tokenizer_config.json").write_bytes(config(TEMPLATE.decode())["tokenizer_config.json"])
+    assert project.build("--source", "folder").returncode == 0
+    assert project.built()["chat_template.jinja"] == TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("other", "chat_template.jinja from the hub's test/tiny is not the pinned file"),
+        (None, "tokenizer_config.json has no text at ['chat_template']"),
+    ],
+)
+def test_what_is_taken_out_is_verified_as_a_file_is(project: Project, serve: Serve, template: Any, said: str) -> None:
+    with_hub_files(project, WITHIN)
+    serve(files=config(template))
+    done = project.build("--source", "hub")
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_a_file_that_the_repository_lacks_at_that_commit_may_come_from_a_package(
+    project: Project, serve: Serve
+) -> None:
+    with_hub_files(project, PACKAGED.format(wheel=digest(tiny_wheel())))
+    hub = serve()
+    wheels = project.root / "wheels"
+    wheels.mkdir()
+    (wheels / "tiny_model-1.0-py3-none-any.whl").write_bytes(tiny_wheel())
+    done = project.build("--source", "hub")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert project.built()["chat_template.jinja"] == TEMPLATE
+    assert not [path for _, path, _ in hub.asked if path.endswith("chat_template.jinja")]
 
 
 def test_only_the_builders_own_lines_are_printed(project: Project, serve: Serve) -> None:

@@ -1,15 +1,28 @@
 """PyPI and npm packages as sources: the real pip and npm, against packages of the test's own making."""
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.layers import Project, canonical_tiny, digest, hub_files, tiny_tarball, tiny_wheel
+from tests.support.layers import (
+    TEMPLATE,
+    Project,
+    canonical_tiny,
+    digest,
+    hub_files,
+    published,
+    tiny_manifest,
+    tiny_tarball,
+    tiny_tokenizer,
+    tiny_wheel,
+)
 from tests.support.npm_registry import npm_registry
 from tests.support.packages import wheel
 
+TEMPLATES = json.dumps([{"chat_template": TEMPLATE.decode()}]).encode()
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 
 
@@ -39,6 +52,26 @@ def test_a_layer_built_from_pypi_has_the_bytes_of_one_built_from_the_hubs_files(
     assert project.build("--source", "folder").returncode == 0
     assert project.built() == from_pypi
     assert from_pypi["tokenizer.json"] == canonical_tiny()
+
+
+def test_a_packages_added_tokens_may_be_another_releases(project: Project) -> None:
+    other = tiny_tokenizer()
+    other["added_tokens"][1]["content"] = "<other>"
+    data = wheel("tiny-model", {"tiny/tokenizer.json": published(other), "tiny/models.json": TEMPLATES})
+    offer(project, data)
+    manifest = (
+        tiny_manifest()
+        .replace("tiny/ranks.tiktoken", "tiny/tokenizer.json")
+        .replace(digest(tiny_wheel()), digest(data))
+    )
+    before, _, rest = manifest.partition('[sources.files."tokenizer.json".tiktoken_ranks]')
+    after = rest[rest.index('[sources.files."chat_template.jinja"]') :]
+    path = project.root / "layers/tiny/manifest.toml"
+    path.write_text(before + after)
+    assert "disagree about the added token 15" in project.build("--source", "pypi").stderr
+    path.write_text(before + "own_added_tokens = false\n" + after)
+    assert project.build("--source", "pypi").returncode == 0
+    assert project.built()["tokenizer.json"] == canonical_tiny()
 
 
 def test_a_package_is_not_downloaded_twice(project: Project) -> None:
