@@ -101,13 +101,30 @@ def _published_anew(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.sam
-def test_a_parameter_of_the_edge_that_changes_publishes_a_new_version_of_it(deployed: dict[str, Any]) -> None:
-    described: dict[str, Any] = {
-        version["FunctionName"]["Ref"]: version.get("Description")
-        for _, version in of_type(deployed, "AWS::Lambda::Version")
+def test_a_parameter_of_a_function_that_changes_publishes_a_new_version_of_it(deployed: dict[str, Any]) -> None:
+    handlers = {name: function["Handler"] for name, function in of_type(deployed, "AWS::Lambda::Function")}
+    parameters = {
+        "edge.handler.handler": ("RecordDays", "RequestsPerMinute", "RequestsInFlight", "DashboardHost"),
+        "counter.handler.handler": ("RemoteImageBytesPerMinute", "ImageHostsAllowed", "ImageHostsDenied"),
+        "recorder.handler.handler": (),
     }
-    for parameter in ("RecordDays", "RequestsPerMinute", "RequestsInFlight", "DashboardHost"):
-        assert f"${{{parameter}}}" in described["EdgeFunction"]["Fn::Sub"]
+    for _, version in of_type(deployed, "AWS::Lambda::Version"):
+        for parameter in parameters[handlers[version["FunctionName"]["Ref"]]]:
+            assert f"${{{parameter}}}" in json.dumps(version["Description"])
+
+
+def test_the_description_of_a_version_stays_within_lambda_s_256_characters_whatever_the_parameters(
+    template: Template,
+) -> None:
+    widest = {"RemoteImageBytesPerMinute": "9" * 10, "ImageHostsAllowed": "x" * 75, "ImageHostsDenied": "x" * 75}
+    for _, function in template.resources("AWS::Serverless::Function"):
+        description = function.get("VersionDescription", {"Fn::Sub": ""})["Fn::Sub"]
+        text, ways = (description, {}) if isinstance(description, str) else description
+        for name, way in ways.items():
+            text = text.replace(f"${{{name}}}", max(way["Fn::If"][1:], key=len))
+        for parameter, value in widest.items():
+            text = text.replace(f"${{{parameter}}}", value)
+        assert len(text) <= 256
 
 
 def test_tables_are_on_demand_encrypted_expiring_and_protected(template: Template) -> None:
