@@ -9,6 +9,10 @@ class SourceError(BuildError):
     """This source cannot give the files; another one may."""
 
 
+class MissingFileError(SourceError):
+    """The source is there, and has no such file."""
+
+
 class DigestError(BuildError):
     """A file is not the one that is pinned. Ends the build: somebody should look."""
 

@@ -35,6 +35,7 @@ class Template(Closed):
     thinking: dict[str, Any] = {}
     missing_description: str | None = None
     special_tokens: dict[str, str] = {}
+    arguments: Literal["object", "string"] = "object"
 
 
 class Tokenizer(Closed):

@@ -35,6 +35,10 @@ class StandInHub:
         """Where small files are redirected to."""
         return f"/api/resolve-cache/models/{self.repo}/{self.revision}"
 
+    def paths(self, name: str) -> list[str]:
+        """Where a file may be asked for: at the commit, which is that of the main branch."""
+        return [f"/{self.repo}/resolve/{revision}/{name}" for revision in (self.revision, "main")]
+
     @contextmanager
     def running(self) -> Iterator["StandInHub"]:
         """Serve until the block ends."""
@@ -78,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(hub.files[name], body)
         elif hub.refuse:
             self._head(hub.refuse, {"X-Error-Code": hub.error_code, "Content-Length": "0"})
-        elif name not in hub.files or self.path != f"/{hub.repo}/resolve/{hub.revision}/{name}":
+        elif name not in hub.files or self.path not in hub.paths(name):
             self._head(404, {"X-Error-Code": "EntryNotFound", "Content-Length": "0"})
         elif name == hub.large:
             self._redirect_to_storage(name)

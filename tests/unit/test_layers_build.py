@@ -41,6 +41,7 @@ def test_a_layer_holds_its_files_in_canonical_form_and_their_description(project
             "thinking": {},
             "missing_description": None,
             "special_tokens": {},
+            "arguments": "object",
         },
         "image": None,
         "endpoint": None,

@@ -91,7 +91,7 @@ def _mark(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _compile(source: str, now: Callable[[], datetime]) -> Template:
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, loopcontrols]
     )
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
@@ -113,7 +113,7 @@ def _raise_exception(message: str) -> None:
     raise TemplateError(message)
 
 
-class _GenerationBlock(Extension):
+class GenerationBlock(Extension):
     """`{% generation %}` marks the assistant's own text for training; a prompt is the same with and without."""
 
     tags = {"generation"}  # noqa: RUF012 - the form of Jinja's own extensions

@@ -3,6 +3,7 @@
 The rules are those of the counting contract; a request that comes here has passed the schema.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,14 +123,15 @@ def _assistant(content: Content, rules: TemplateRules) -> Message:
     thoughts = [block["thinking"] for block in content if block["type"] == "thinking"]
     if thoughts:
         message[rules.reasoning_key] = "".join(thoughts)
-    calls = [_call(block) for block in content if block["type"] == "tool_use"]
+    calls = [_call(block, rules) for block in content if block["type"] == "tool_use"]
     if calls:
         message["tool_calls"] = calls
     return message
 
 
-def _call(block: Block) -> dict[str, Any]:
-    return {"id": block["id"], "type": "function", "function": {"name": block["name"], "arguments": block["input"]}}
+def _call(block: Block, rules: TemplateRules) -> dict[str, Any]:
+    arguments = block["input"] if rules.arguments == "object" else json.dumps(block["input"], ensure_ascii=False)
+    return {"id": block["id"], "type": "function", "function": {"name": block["name"], "arguments": arguments}}
 
 
 def _parts(blocks: list[Block], rules: TemplateRules) -> Content:

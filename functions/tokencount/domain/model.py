@@ -17,6 +17,7 @@ class TemplateRules:
         thinking: template keywords to pass where the request turns thinking on; empty where there is no such switch.
         missing_description: what a tool without a description gets; None leaves the key out.
         special_tokens: what the template names as `bos_token` and the like.
+        arguments: whether it takes a tool call's arguments as the object itself or as JSON text.
     """
 
     content: Literal["parts", "strings"]
@@ -24,6 +25,7 @@ class TemplateRules:
     thinking: Mapping[str, Any]
     missing_description: str | None
     special_tokens: Mapping[str, str] = field(default_factory=dict)
+    arguments: Literal["object", "string"] = "object"
 
 
 @dataclass(frozen=True, slots=True)
