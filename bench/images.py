@@ -83,7 +83,7 @@ def timed(url: str, photos: list[bytes], rounds: int) -> Iterator[list[str]]:
 
 
 def used(stack: Stack, route: str, photos: list[bytes]) -> list[str]:
-    """A row: what the counter's process holds before a large request, and at most while it passes."""
+    """A row: what the counter's process holds while it loads, before large requests, and at most while they pass."""
     body = request((photos * 2)[: LARGE // len(request(photos[:1]))])
     counters = json.loads(stack.template.functions["EdgeFunction"].environment["COUNTERS"])
     pool = stack.pools[counters[MODEL].partition(":")[0]]
@@ -91,11 +91,11 @@ def used(stack: Stack, route: str, photos: list[bytes]) -> list[str]:
         ask(stack, request(small))
     [pid] = pool.pids
     counter = Process(pid)
-    before = counter.now
+    start, before = counter.peak, counter.now
     counter.forget()
     for _ in range(5):
         assert ask(stack, body) == route
-    return [route, f"{len(body) / 1e6:.2f}", f"{before:.0f}", f"{counter.peak:.0f}"]
+    return [route, f"{len(body) / 1e6:.2f}", f"{start:.0f}", f"{before:.0f}", f"{counter.peak:.0f}"]
 
 
 def ask(stack: Stack, body: bytes) -> str:
@@ -124,7 +124,7 @@ same in all three ways:
 
 Memory of the counter's process in the local stack while five such requests of some {LARGE / 1e6:.1f} MB pass, by route:
 
-{table(["route", "request, MB", "before, MB", "at most, MB"], memory)}
+{table(["route", "request, MB", "most at the start, MB", "before, MB", "most meanwhile, MB"], memory)}
 """
 
 
