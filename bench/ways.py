@@ -73,7 +73,7 @@ class Naive:
 
     def __init__(self, model: Path) -> None:
         self._rules = load_spec(model).template
-        self._processor: Any = load_processor(model, self._rules).parts
+        self._processor: Any = load_processor(model, self._rules).pretrained
 
     def count(self, body: bytes) -> int:
         """See Way."""

@@ -16,6 +16,9 @@ from tokencount.domain.chat import Image
 from tokencount.domain.errors import InvalidRequest, quote
 from tokencount.domain.images import MAX_DECODED_PIXELS
 
+# The sizes are judged before; beyond twice as many Pillow refuses an image that hid its own.
+Pillow.MAX_IMAGE_PIXELS = MAX_DECODED_PIXELS
+
 # Of all images that are decoded at a time; a larger one is decoded alone. At most some 100 bytes a pixel are needed.
 PIXELS_AT_A_TIME = 64 * 1024 * 1024
 

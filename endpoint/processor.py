@@ -26,7 +26,7 @@ class ModelProcessor:
     """
 
     def __init__(self, processor: Any) -> None:
-        self.parts = processor
+        self.pretrained = processor
         self._where = _where(processor.image_processor)
 
     def render(self, chat: Chat) -> str:
@@ -36,7 +36,7 @@ class ModelProcessor:
             InvalidRequest: the template refuses the chat.
         """
         try:
-            prompt: str = self.parts.apply_chat_template(
+            prompt: str = self.pretrained.apply_chat_template(
                 chat.messages,
                 tools=chat.tools,
                 add_generation_prompt=not chat.continues,
@@ -53,14 +53,14 @@ class ModelProcessor:
         Raises:
             ValueError: the processor refuses the image.
         """
-        inputs = self.parts.image_processor(picture, **self._where)
-        expansion: str = self.parts.replace_image_token(inputs, image_idx=0)
+        inputs = self.pretrained.image_processor(picture, **self._where)
+        expansion: str = self.pretrained.replace_image_token(inputs, image_idx=0)
         return expansion
 
     def count(self, prompt: str, expansions: list[str]) -> int:
         """The tokens of a prompt with its images' placeholders expanded, none added."""
-        [text], _ = self.parts.get_text_with_replacements([prompt], images_replacements=expansions)
-        return len(self.parts.tokenizer(text, add_special_tokens=False)["input_ids"])
+        [text], _ = self.pretrained.get_text_with_replacements([prompt], images_replacements=expansions)
+        return len(self.pretrained.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def load_processor(folder: Path, rules: TemplateRules) -> ModelProcessor:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # SageMaker sends SIGTERM, and SIGKILL 30 seconds later.
 GRACE = 25
+# An idle connection that is closed early may be one that SageMaker's proxy is just about to use again.
+KEEP_ALIVE = 75
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
@@ -49,6 +51,7 @@ def _serve(settings: EndpointSettings, logger: Logger) -> int:
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=GRACE,
+                timeout_keep_alive=KEEP_ALIVE,
             )
         )
 

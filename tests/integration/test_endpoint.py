@@ -48,8 +48,8 @@ def count(counter: EndpointCounter, body: dict[str, Any]) -> int:
 
 
 def test_the_processor_is_the_one_the_layer_names(counter: EndpointCounter) -> None:
-    assert type(counter.processor.parts).__mro__[1].__name__ == "Qwen3VLProcessor"
-    assert type(counter.processor.parts.image_processor).__name__.startswith("Qwen2VLImageProcessor")
+    assert type(counter.processor.pretrained).__mro__[1].__name__ == "Qwen3VLProcessor"
+    assert type(counter.processor.pretrained.image_processor).__name__.startswith("Qwen2VLImageProcessor")
 
 
 def test_the_count_is_that_of_the_processor_s_own_call_on_the_whole_request(counter: EndpointCounter) -> None:
@@ -57,7 +57,7 @@ def test_the_count_is_that_of_the_processor_s_own_call_on_the_whole_request(coun
     blocks = [block for size in sizes for block in (image(picture(*size)), text(f"{size[0]} wide"))]
     body = request(user(*blocks), assistant(text("Fine.")), user("And now?"), tools=[tool("look")])
     chat = to_chat(body, counter.model.template)
-    inputs = counter.processor.parts.apply_chat_template(
+    inputs = counter.processor.pretrained.apply_chat_template(
         chat.messages,
         tools=chat.tools,
         add_generation_prompt=True,
@@ -184,7 +184,7 @@ def test_an_image_that_cannot_be_decoded_is_an_answer_that_names_the_block(endpo
 def test_torchvision_s_processor_counts_the_same_as_pillow_s(counter: EndpointCounter) -> None:
     if not is_torchvision_available():
         pytest.skip("torch and torchvision are not installed; the endpoint's image has them (locks/endpoint.txt)")
-    images: Any = counter.processor.parts.image_processor
+    images: Any = counter.processor.pretrained.image_processor
     assert images.backend == "torchvision"
     pillow: Any = transformers.AutoImageProcessor.from_pretrained(MODEL, local_files_only=True, backend="pil")
     for size in [(1, 1), (40, 30), (2048, 16), (1040, 1040), (3000, 20), (2500, 1800)]:

@@ -123,7 +123,7 @@ def test_a_gif_whose_frame_leaves_its_screen_costs_the_same_here_and_there(
 
 def test_every_size_costs_what_the_processor_says_of_it(endpoint: EndpointCounter) -> None:
     dice = random.Random(5)
-    processor = endpoint.processor.parts.image_processor
+    processor = endpoint.processor.pretrained.image_processor
     for _ in range(20_000):
         long = int(MAX_SIDE ** dice.random())
         short = dice.randint(-(-long // 200), long)
