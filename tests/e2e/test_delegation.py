@@ -137,7 +137,7 @@ def test_an_endpoint_that_fails_is_made_up_for_and_record_timing_and_log_say_so(
     client.endpoint.fault = fault
     assert client.send(HEAVY) == (200, {"input_tokens": count(qwen, HEAVY)})
     assert client.record["route"] == "fallback"
-    assert client.phases == ["edge_auth", "edge_upstream", "parse", "image", "endpoint", "render", "encode", "total"]
+    assert client.phases == ["edge_auth", "edge_upstream", "parse", "image", "render", "encode", "endpoint", "total"]
     assert client.line["reason"].startswith("8 images; ")
 
 
