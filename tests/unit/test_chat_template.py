@@ -94,3 +94,34 @@ def test_a_fixed_date_in_a_template_does_not_follow_the_clock() -> None:
 
 def test_special_tokens_reach_the_template_so_that_it_writes_its_one_bos() -> None:
     assert render("{{ bos_token }}" + CHATML, "hi", bos_token="<bos>") == "<bos><user>hi</><answer>"
+
+
+def test_jinja_s_own_words_are_not_passed_on() -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        render("{{ messages[0].content.nothing.more }}", "a")
+    assert refusal.value.message == "The model's chat template cannot render this request"
+
+
+def test_a_prompt_of_more_than_20_million_characters_is_refused_before_it_is_written_out() -> None:
+    repeating = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    assert len(render(repeating, *["a" * 1_000_000] * 20)) == 20_000_000
+    with pytest.raises(InvalidRequest, match="over 20,000,000 characters"):
+        render(repeating, *["a" * 1_000_000] * 21)
+    with pytest.raises(InvalidRequest, match="over 20,000,000 characters"):
+        render("{% for a in range(50000) %}{% for b in range(50000) %}{{ a }}{% endfor %}{% endfor %}", "a")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for a in range(9) %}{{ a }}{% endfor %}",
+        "{% macro long() %}{% for a in range(9) %}{{ a }}{{ again() }}{% endfor %}{% endmacro %}"
+        "{% macro again() %}x{% endmacro %}{{ long() }}",
+    ],
+)
+def test_a_template_that_works_for_more_than_8_seconds_is_given_up_even_within_a_macro(source: str) -> None:
+    clock = iter(range(100))
+    template = JinjaChatTemplate(source, seconds=lambda: float(next(clock)))
+    with pytest.raises(InvalidRequest, match="for more than 8 seconds"):
+        template.render(chat("a"))
+    assert next(clock) == 10

@@ -1,14 +1,16 @@
 """Renders a chat template as Hugging Face transformers does (`utils/chat_template_utils.py`), compiled once."""
 
 import json
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from jinja2 import Template, nodes
+from jinja2 import nodes
 from jinja2.exceptions import TemplateError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tokencount.domain.chat import Chat
@@ -17,6 +19,10 @@ from tokencount.domain.errors import InvalidRequest, quote
 # Written behind the last message's text, to find where the prompt ends; transformers' own mark, so that a request that
 # happens to hold it counts the same there and here.
 _END = "CONTINUE_FINAL_MESSAGE_TAG "
+# A request may come to many times its own length, as with a tool that is written out indented by its depth, and to work
+# without end, as with a list that is gone through for every item of another.
+MAX_PROMPT_CHARACTERS = 20_000_000
+MAX_SECONDS = 8.0
 # A template is a program over the client's data: what it cannot handle is not a fault of the service.
 TEMPLATE_FAULTS = (
     TemplateError,
@@ -35,16 +41,20 @@ class JinjaChatTemplate:
     Args:
         source: the text of `chat_template.jinja`.
         now: the clock behind the template's `strftime_now`.
+        seconds: a clock that only goes on.
     """
 
-    def __init__(self, source: str, now: Callable[[], datetime] = datetime.now) -> None:
-        self._template = _compile(source, now)
+    def __init__(
+        self, source: str, now: Callable[[], datetime] = datetime.now, seconds: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._environment = _Environment(now, seconds)
+        self._template = self._environment.from_string(source)
 
     def render(self, chat: Chat) -> str:
         """The prompt of `chat`, with the generation prompt or up to where the started answer ends.
 
         Raises:
-            InvalidRequest: the template raises, or drops the answer it should continue.
+            InvalidRequest: the template raises, drops the answer it should continue, or writes too much or too long.
         """
         if not chat.continues:
             return self._render(chat, chat.messages, add_generation_prompt=True)
@@ -59,21 +69,30 @@ class JinjaChatTemplate:
         return prompt[:end] if prompt.startswith(_END, end) else prompt[:end].rstrip()
 
     def _render(self, chat: Chat, messages: list[dict[str, Any]], *, add_generation_prompt: bool) -> str:
+        self._environment.begin()
+        pieces: list[str] = []
+        written = 0
         try:
-            return self._template.render(
+            for piece in self._template.generate(
                 messages=messages,
                 tools=chat.tools,
                 documents=None,
                 add_generation_prompt=add_generation_prompt,
                 **chat.options,
-            )
+            ):
+                pieces.append(piece)
+                written += len(piece)
+                _require_length(written)
+                self._environment.require_time()
         except TEMPLATE_FAULTS as error:
             raise refusal(error) from error
+        return "".join(pieces)
 
 
 def refusal(error: Exception) -> InvalidRequest:
     """What a client is told of one of TEMPLATE_FAULTS."""
-    if isinstance(error, TemplateError):
+    # What the template itself says; those below are Jinja's own words.
+    if type(error) is TemplateError:
         return InvalidRequest(
             f"The model's chat template refuses the request: {quote(error.message or 'no reason given')}"
         )
@@ -89,14 +108,37 @@ def _mark(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return last["text"], {**message, "content": [*others, {**last, "text": last["text"] + _END}]}
 
 
-def _compile(source: str, now: Callable[[], datetime]) -> Template:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, loopcontrols]
-    )
-    environment.filters["tojson"] = _tojson
-    environment.globals["raise_exception"] = _raise_exception
-    environment.globals["strftime_now"] = lambda form: now().strftime(form)
-    return environment.from_string(source)
+def _require_length(characters: int) -> None:
+    if characters > MAX_PROMPT_CHARACTERS:
+        message = f"The model's chat template makes over {MAX_PROMPT_CHARACTERS:,} characters of this request"
+        raise InvalidRequest(f"{message}; so long a prompt is not counted")
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """What templates can use, as in transformers, for a limited time."""
+
+    def __init__(self, now: Callable[[], datetime], seconds: Callable[[], float]) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, loopcontrols])
+        self.filters["tojson"] = _tojson
+        self.globals["raise_exception"] = _raise_exception
+        self.globals["strftime_now"] = lambda form: now().strftime(form)
+        self._seconds = seconds
+        self._ends = 0.0
+
+    def begin(self) -> None:
+        """The time begins."""
+        self._ends = self._seconds() + MAX_SECONDS
+
+    def require_time(self) -> None:
+        """Raises InvalidRequest where it is over."""
+        if self._seconds() > self._ends:
+            message = f"The model's chat template works on this request for more than {MAX_SECONDS:.0f} seconds"
+            raise InvalidRequest(f"{message}; it is too large or too deep to be written out")
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja has it
+        """Also asked in the midst of a macro, whose text comes in one piece."""
+        __self.require_time()
+        return super().call(__context, __obj, *args, **kwargs)
 
 
 def _tojson(
@@ -119,5 +161,6 @@ class GenerationBlock(Extension):
     tags = {"generation"}  # noqa: RUF012 - the form of Jinja's own extensions
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
+        """The block's own nodes."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
