@@ -197,9 +197,7 @@ def test_a_hostile_image_is_never_sent(client: Client) -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="the endpoint's packages are not installed"
 )
-def test_the_real_container_counts_the_same_and_refuses_the_same(
-    tmp_path: Path, qwen: Counter, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_real_container_counts_the_same_and_refuses_the_same(tmp_path: Path, qwen: Counter) -> None:
     with running(clone(tmp_path, fallback=False), CONTAINER) as client:
         assert client.send(HEAVY) == (200, {"input_tokens": count(qwen, HEAVY)})
         assert client.record["route"] == "endpoint"
