@@ -41,6 +41,12 @@ port:
 layers: .venv/run
 	@$(VENV)/python -m layers.build $(MODELS)
 
+# A further model's layer, from a hub repository or a folder: what docs/models.md walks through.
+.PHONY: model
+model: .venv/run
+	@[ -n "$(ID)" ] && [ -n "$(HF)" ] || { echo "which model? make model ID=b3os/<name> HF=<org/name or folder> [CONTEXT=<tokens>]" >&2; exit 1; }
+	@$(VENV)/python -m layers.scaffold "$(ID)" "$(HF)" $(if $(CONTEXT),--context $(CONTEXT))
+
 # --- tests ----------------------------------------------------------------------------------------------------------------
 
 test: .venv/dev .venv-sam/installed layers
