@@ -107,8 +107,9 @@ def _webp(data: bytes) -> ImageSize:
     """From the frame's own header; of an animation, from the canvas (RFC 9649, sections 2.5 to 2.7)."""
     if data[12:16] != b"VP8X":
         return _webp_frame(data, 12)
-    canvas = ImageSize(1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little"))
-    if data[20] & 0x02:
+    flags, width, height = struct.unpack_from("<B3x3s3s", data, 20)
+    canvas = ImageSize(1 + int.from_bytes(width, "little"), 1 + int.from_bytes(height, "little"))
+    if flags & 0x02:
         return canvas
     position = 30
     while data[position : position + 4] not in {b"VP8 ", b"VP8L"}:
