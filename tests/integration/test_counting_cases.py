@@ -9,7 +9,7 @@ import pytest
 from tests.support.requests import assistant, count, image, picture, request, text, tool, user
 from tokencount.domain.chat import to_chat
 from tokencount.domain.counting import Counter
-from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest
+from tokencount.domain.errors import ContextLengthExceeded, InvalidRequest, UnsupportedImage
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "search", "input": {"q": "x"}}
 
@@ -57,6 +57,25 @@ def test_sides_are_rounded_with_ties_to_even_as_the_processor_does(
 ) -> None:
     blank = count(qwen, request(user(""))) + 2
     assert count(qwen, request(user(image(picture(*size))))) - blank == tokens
+
+
+def test_the_same_pixels_cost_the_same_however_well_they_are_compressed(qwen: Counter) -> None:
+    well, not_at_all = picture(256, 256, compress_level=9), picture(256, 256, compress_level=0)
+    assert len(not_at_all) > 100 * len(well)
+    assert count(qwen, request(user(image(well)))) == count(qwen, request(user(image(not_at_all))))
+
+
+def test_an_image_too_long_for_its_width_is_refused_and_named(qwen: Counter) -> None:
+    with pytest.raises(InvalidRequest, match="2001x10") as refusal:
+        count(qwen, request(user(text("a"), image(picture(2001, 10)))))
+    assert refusal.value.param == "messages.0.content.1"
+
+
+def test_an_image_in_a_tool_result_that_is_not_what_it_is_declared_as_is_named_where_it_stands(qwen: Counter) -> None:
+    jpeg = image(picture(9, 9, "JPEG"), "image/png")
+    with pytest.raises(UnsupportedImage, match="declared image/png, and its bytes are image/jpeg") as refusal:
+        count(qwen, request(user("go"), assistant(CALL), user(result([text("a"), jpeg]))))
+    assert refusal.value.param == "messages.2.content.0.content.1.source.media_type"
 
 
 def test_a_redacted_block_adds_nothing(qwen: Counter) -> None:

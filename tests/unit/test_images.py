@@ -1,7 +1,9 @@
 """An image's cost by its sides, and its sides by its header alone."""
 
 import base64
+import io
 import random
+import re
 import resource
 import struct
 import sys
@@ -10,7 +12,10 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image as Pillow
+from PIL import ImageOps
 
+from tests.support.pictures import ORIENTATION
 from tests.support.requests import image, picture
 from tokencount.adapters.image_headers import read_image
 from tokencount.domain.chat import Image
@@ -130,3 +135,65 @@ def test_a_picture_of_900_megapixels_is_measured_without_its_pixels() -> None:
 def test_base64_of_any_bytes_is_measured_by_the_bytes() -> None:
     data = picture(5, 5)
     assert read_image(Image("p", image(data)["source"])).bytes == len(base64.b64decode(base64.b64encode(data)))
+
+
+# RFC 4648, section 4: whole quanta, the last one padded.
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def is_accepted(text: str) -> bool:
+    """Whether a text is taken for base64, whatever is in it."""
+    try:
+        read_image(Image("p", {"type": "base64", "media_type": "image/png", "data": text}))
+    except UnsupportedImage:
+        return True
+    except InvalidRequest as refusal:
+        assert ("not base64" in refusal.message) != (text == "")
+        return False
+    raise AssertionError("it was an image")
+
+
+@given(
+    st.one_of(
+        st.text(alphabet="AZaz09+/=-_ \n\r\t\0.ÄＡ"),
+        st.binary().map(lambda data: base64.b64encode(data).decode()),
+        st.builds(
+            lambda data, place, new: (text := base64.b64encode(data).decode())[:place] + new + text[place:],
+            st.binary(),
+            st.integers(0, 40),
+            st.sampled_from(["=", "==", "\n", "\r\n", " ", "-", "_", "A", "é", "\0"]),
+        ),
+    )
+)
+def test_base64_is_what_the_standard_says_and_nothing_else(text: str) -> None:
+    assert is_accepted(text) == bool(text and BASE64.fullmatch(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["AAAA=", "AAA==", "AA=A", "=AAA", "AAAA====", "A", "AA", "AAA", "AAAAA", "AAAA\n", "AA=="[:3]]
+)
+def test_padding_that_is_not_right_is_refused(text: str) -> None:
+    assert not is_accepted(text)
+
+
+@given(st.integers(1, 32_768), st.integers(1, 32_768))
+def test_an_image_that_lies_on_its_side_costs_the_same(width: int, height: int) -> None:
+    def tokens(size: ImageSize) -> int | None:
+        try:
+            return QWEN.tokens_of(size, "p")
+        except InvalidRequest:
+            return None
+
+    assert tokens(ImageSize(width, height)) == tokens(ImageSize(height, width))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_an_image_costs_what_it_does_upright_as_the_model_s_processor_turns_it(orientation: int, form: str) -> None:
+    exif = Pillow.Exif()
+    exif[ORIENTATION] = orientation
+    data = picture(700, 300, form, exif=exif.tobytes())
+    with Pillow.open(io.BytesIO(data)) as stored:
+        upright = ImageOps.exif_transpose(stored).size
+    assert upright == ((700, 300) if orientation < 5 else (300, 700))
+    assert QWEN.tokens_of(read(data, FORMS[form]), "p") == QWEN.tokens_of(ImageSize(*upright), "p")

@@ -13,7 +13,10 @@ MAX_DECODED_PIXELS = 178_956_970
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """Width and height in pixels, as the file's header states them."""
+    """Width and height in pixels, as the file's header states them.
+
+    A model's processor turns an image upright by its EXIF orientation first; no rule tells width from height.
+    """
 
     width: int
     height: int
