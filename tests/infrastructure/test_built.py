@@ -68,6 +68,16 @@ def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
     assert {"boto3", "tokencount.adapters.endpoint"} <= set(facts["modules"])
 
 
+def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_url(
+    template: Template, artifacts: Artifacts
+) -> None:
+    function = next(each for each in template.functions.values() if each.handler == "counter.handler.handler")
+    facts = load("counter.remote_images.build", artifacts, artifacts.environment(function))
+    assert facts["callable"]
+    assert {"boto3", "certifi", "h11", "idna"} <= set(facts["modules"])
+    assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
+
+
 def test_the_edges_list_of_models_is_made_of_the_built_layers(template: Template, artifacts: Artifacts) -> None:
     listed = json.loads((artifacts.task / "edge" / "models.json").read_bytes())
     models = [
