@@ -43,3 +43,12 @@ def test_what_cannot_be_read_is_one_sentence(arguments: list[str], env: dict[str
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("tokencount: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_image_by_url_is_refused_or_fetched_by_the_service_s_own_guard() -> None:
+    block = {"type": "image", "source": {"type": "url", "url": "https://169.254.169.254/"}}
+    done = run(text=json.dumps({"model": QWEN, "messages": [{"role": "user", "content": [block]}]}))
+    assert (done.returncode, done.stderr) == (1, "")
+    answer = json.loads(done.stdout)
+    assert answer["error"]["type"] == "permission_error"
+    assert answer["b3os"] == {"code": "egress_denied", "param": "messages.0.content.0.source.url"}
