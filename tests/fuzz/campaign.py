@@ -15,7 +15,7 @@ from local import aws
 from local.stack import ROOT, Stack
 from tests.fuzz import schemathesis_hooks
 from tests.fuzz.client import SECONDS, Broken, Client, Figures, Request
-from tests.fuzz.contract import Contract
+from tests.fuzz.contract import Answer, Contract
 from tests.support.requests import QWEN
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.dynamodb import to_item
@@ -44,6 +44,10 @@ class Campaign:
     def close(self) -> None:
         """End its connection."""
         self._client.close()
+
+    def answer_to(self, request: Request) -> Answer:
+        """The answer, which keeps the contract. Raises Broken."""
+        return self._client.send(request)
 
     def send(self, requests: st.SearchStrategy[Request], number: int) -> None:
         """At least `number` requests of a kind. Raises Broken, with the smallest request that shows it."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from tests.fuzz.contract import COUNT_PATH, Answer, Contract
 
 SECONDS = 30  # more than the gateway waits for a function: an answer that is not there by then is a hang
+_IDLE_SECONDS = 2  # servers end a connection that is not used
 
 Headers = Sequence[tuple[str, str]]
 
@@ -73,6 +74,7 @@ class Client:
         self._contract = contract
         self._figures = figures
         self._connection = self._connect()
+        self._used = time.monotonic()
 
     def send(self, request: Request) -> Answer:
         """The answer, once it is known to keep the contract.
@@ -97,6 +99,8 @@ class Client:
         self._connection.close()
 
     def _exchange(self, request: Request) -> Answer:
+        if time.monotonic() - self._used > _IDLE_SECONDS:
+            self.close()  # the next request opens it again
         started = time.perf_counter()
         self._connection.putrequest(request.method, request.target, skip_accept_encoding=True)
         names = {name.lower() for name, _ in request.headers}
@@ -110,6 +114,7 @@ class Client:
         self._connection.endheaders(request.body, encode_chunked="transfer-encoding" in names)
         response = self._connection.getresponse()
         body = response.read()
+        self._used = time.monotonic()
         known = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, known, body, time.perf_counter() - started)
 
