@@ -1,6 +1,11 @@
 """URLs are read in one way or not at all."""
 
+import re
+import ssl
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tokencount.adapters.egress_errors import Denied, Failed
 from tokencount.adapters.egress_target import target_of
@@ -66,3 +71,28 @@ def test_what_is_not_plain_https_on_port_443_is_denied(url: str, rule: str) -> N
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises((Failed, Denied)):
         target_of(url)
+
+
+def pieces(*known: str) -> st.SearchStrategy[str]:
+    return st.lists(st.one_of(st.sampled_from(known), st.text(max_size=3)), max_size=8).map("".join)
+
+
+@given(
+    pieces(
+        "a", ".", "example", ":", "443", "@", "[", "]", "::1", "127.0.0.1", "xn--", "-", "_", "%", "ß", "ı", "。", "\\"
+    ),
+    pieces("/", "?", "#", "a", " ", "%2f", "..", "@", ":", "\r\n", "é", "\\"),
+)
+@settings(max_examples=500)
+def test_whatever_is_written_behind_https_is_one_target_or_a_reason(authority: str, rest: str) -> None:
+    try:
+        target = target_of(f"https://{authority}{rest}")
+    except (Denied, Failed) as refusal:
+        assert str(refusal)
+        return
+    assert re.fullmatch(r"[a-z0-9_.-]+|[0-9a-f:.]+", target.host)
+    assert target.authority in {target.host, f"[{target.host}]"}
+    assert re.fullmatch(r"/[\x21-\x7e]*", target.resource)
+    assert "\\" not in target.resource
+    # What TLS asks for is a name that the library takes.
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=target.host)

@@ -233,7 +233,7 @@ def test_the_images_of_a_request_share_one_deadline_also_those_that_have_not_beg
         fetch(net, several(20), image=30, together=0.3)
     assert refusal.value.param == "messages.0.content.0.source.url"
     assert len(net.lookups) <= 4
-    assert set(net.dialled) == {ADDRESS}
+    assert set(net.dialled) <= {ADDRESS}
 
 
 def test_in_production_an_image_has_5_seconds_and_all_together_have_10() -> None:
