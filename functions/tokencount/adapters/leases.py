@@ -75,7 +75,9 @@ def _first(own: _Lease) -> Update:
 def _take(own: _Lease, limit: int) -> Update:
     values = {":end": own.end, ":ttl": own.end + KEPT_SECONDS, ":limit": limit}
     names = {"#own": own.id, "#ttl": "ttl"}
-    return Update("SET leases.#own = :end, #ttl = :ttl", "size(leases) < :limit", values, names)
+    # DynamoDB takes the size of what is not there for a condition that fails; moto, in `make run`, for an error.
+    condition = "attribute_exists(leases) AND size(leases) < :limit"
+    return Update("SET leases.#own = :end, #ttl = :ttl", condition, values, names)
 
 
 def _clear(own: _Lease, ended: list[str]) -> Update:
