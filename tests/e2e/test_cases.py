@@ -38,6 +38,19 @@ def ask(http: urllib3.PoolManager, stack: Stack, body: Json) -> tuple[int, Any]:
     return answer.status, told
 
 
+def asked_of_a_function_that_dies(http: urllib3.PoolManager, stack: Stack) -> tuple[int, Any]:
+    assert ask(http, stack, EXAMPLE)[0] == 200
+    edges = stack.pools["EdgeFunction"].pids
+    for pid in edges:
+        os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, http, stack, EXAMPLE)
+        time.sleep(0.2)  # for the request to get there
+        for pid in edges:
+            os.kill(pid, signal.SIGKILL)
+        return asked.result()
+
+
 REFUSED: dict[str, tuple[Json, str, str, str]] = {
     "a tool choice without a name": (
         {"tool_choice": {"type": "tool"}},
@@ -92,21 +105,8 @@ def test_a_request_that_fits_no_window_is_told_its_exact_count(
 def test_what_the_gateway_answers_by_itself_has_a_type_a_message_and_a_request_id(
     http: urllib3.PoolManager, stack: Stack
 ) -> None:
-    status, told = 200, None
-    while status == 200:  # where a function was gone before it was asked, the next one answers
+    status, told = asked_of_a_function_that_dies(http, stack)
+    while status == 200:  # it was gone before it was asked, and another one answered
         status, told = asked_of_a_function_that_dies(http, stack)
     assert (status, told["type"], told["error"]["type"]) == (500, "error", "api_error")
     assert told["request_id"] in told["error"]["message"]
-
-
-def asked_of_a_function_that_dies(http: urllib3.PoolManager, stack: Stack) -> tuple[int, Any]:
-    assert ask(http, stack, EXAMPLE)[0] == 200
-    edges = stack.pools["EdgeFunction"].pids
-    for pid in edges:
-        os.kill(pid, signal.SIGSTOP)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(ask, http, stack, EXAMPLE)
-        time.sleep(0.2)  # for the request to get there
-        for pid in edges:
-            os.kill(pid, signal.SIGKILL)
-        return asked.result()
