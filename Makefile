@@ -65,6 +65,7 @@ format: .venv/dev
 # Requests that are hostile or strange, to a stack of its own: FUZZ_REQUESTS of them, the same for the same FUZZ_SEED.
 fuzz: .venv/dev layers
 	@$(VENV)/python -m tests.fuzz
+	@FUZZ_BOMBS=all $(VENV)/python -m pytest --quiet tests/e2e/test_bombs.py
 
 # Each writes its section of docs/benchmarks.md, in some minutes.
 .PHONY: bench-images
