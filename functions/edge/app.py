@@ -1,9 +1,10 @@
 """What happens to every request, whatever its route: an id, a credential, a record, an answer in the right form."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 
@@ -26,6 +27,17 @@ from tokencount.domain.timing import Phases, server_timing
 _PARAMS = frozenset({"model", "name", "scopes", "expires_at", "spend_cap", *PARAMETERS})
 
 
+# A path that is none may be anything, a key pasted by mistake for instance.
+UNKNOWN_PATH = "{path}"
+
+
+class Context(Protocol):
+    """What the edge uses of Lambda's context."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Until the function is ended."""
+
+
 @dataclass(slots=True)
 class Arrival:
     """A request before its caller is known."""
@@ -34,8 +46,10 @@ class Arrival:
     at: datetime
     request: EdgeRequest
     phases: Phases
+    seconds_left: Callable[[], float]
     record: RequestRecord | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    code: str | None = None
 
 
 class Edge:
@@ -64,10 +78,11 @@ class Edge:
         self._logger = logger
         self._now = now
 
-    def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """API Gateway's answer to API Gateway's event; whatever happens, an answer in the contract's form."""
         now = self._now()
-        arrival = Arrival(new_id("req", now), now, EdgeRequest(event), Phases())
+        left = context.get_remaining_time_in_millis
+        arrival = Arrival(new_id("req", now), now, EdgeRequest(event), Phases(), lambda: left() / 1000)
         with self._logger.append_context_keys(request_id=arrival.id):
             answer = self._answer_or_error(arrival)
             self._keep_record(arrival, answer)
@@ -84,13 +99,25 @@ class Edge:
 
     def _answer(self, arrival: Arrival) -> Answer:
         request = arrival.request
-        route, parameters, path = self._routes.find(request.method, request.path)
-        with arrival.phases.phase("edge_auth"):
-            credential = self._authentication.find(request)
-        arrival.record = self._new_record(arrival, path, credential)
+        try:
+            route, parameters, path = self._routes.find(request.method, request.path)
+        except CountError:
+            # Nothing is there for anybody; who has a credential finds a record of having asked.
+            with suppress(CountError):
+                self._identify(arrival, UNKNOWN_PATH)
+            raise
+        credential, record = self._identify(arrival, path)
         require_csrf_token(request, credential)
-        exchange = Exchange(arrival.id, request, arrival.phases, credential, arrival.record, arrival.headers)
+        exchange = Exchange(
+            arrival.id, request, arrival.phases, arrival.seconds_left, credential, record, arrival.headers
+        )
         return route(exchange, **parameters)
+
+    def _identify(self, arrival: Arrival, path: str) -> tuple[Credential, RequestRecord]:
+        with arrival.phases.phase("edge_auth"):
+            credential = self._authentication.find(arrival.request)
+        arrival.record = self._new_record(arrival, path, credential)
+        return credential, arrival.record
 
     def _new_record(self, arrival: Arrival, path: str, credential: Credential) -> RequestRecord:
         request = arrival.request
@@ -122,7 +149,7 @@ class Edge:
 
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
         timing = arrival.phases.durations | {"total": arrival.phases.total()}
-        self._logger.info("answered", extra={"status": answer.status, "timing": timing})
+        self._logger.info("answered", extra={"status": answer.status, "code": arrival.code, "timing": timing})
         headers = (
             arrival.headers
             | answer.headers
@@ -138,6 +165,7 @@ class Edge:
 
 def _failure(arrival: Arrival, error: CountError) -> Answer:
     known = answer_to(error)
+    arrival.code = known.code
     if arrival.record is not None:
         arrival.record.error = {"type": known.type, "code": known.code, "param": _kept(error.param)}
     infer = arrival.request.path.startswith(INFER_PREFIX)

@@ -25,12 +25,14 @@ class Exchange:
     """A request of a known caller, and the record of it that the routes fill in.
 
     Args:
+        seconds_left: until the function is ended.
         headers: for the answer, whether it is a success or an error.
     """
 
     id: str
     request: EdgeRequest
     phases: Phases
+    seconds_left: Callable[[], float]
     credential: Credential
     record: RequestRecord
     headers: dict[str, str]

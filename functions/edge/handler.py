@@ -4,7 +4,6 @@ import os
 import time
 from functools import cache
 
-import boto3
 from aws_lambda_powertools import Logger
 from botocore.config import Config
 
@@ -15,6 +14,7 @@ from edge.keys import Keys
 from edge.models import Models
 from edge.requests import Requests
 from edge.session import Session
+from tokencount.adapters.aws import client
 from tokencount.adapters.credential_cache import CachedCredentials
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.leases import DynamoLeases
@@ -29,8 +29,8 @@ from tokencount.adapters.secrets import NodeKeySecret
 from tokencount.adapters.settings import EdgeSettings
 from tokencount.domain.limiter import Limiter
 
-# Below the edge's own 28 seconds and above the counter's 26; a second attempt would count twice.
-_INVOKE = Config(read_timeout=27, connect_timeout=0.5, retries={"total_max_attempts": 1})
+# Below the edge's own 28 seconds and above the counter's 26; what a request has left is less, and is waited for apart.
+_INVOKE = Config(read_timeout=27, connect_timeout=0.5, tcp_keepalive=True, retries={"total_max_attempts": 1})
 # A table that does not answer in time is not waited for: the request goes on without it.
 _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 2, "mode": "standard"})
 # One attempt: after a lost answer a second one would count twice.
@@ -41,16 +41,16 @@ _SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 
 def build(settings: EdgeSettings) -> Edge:
     """The edge of a deployment."""
 
-    dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
+    dynamodb = client("dynamodb", _DYNAMODB)
     keys = NodeKeySecret(settings.node_token_secret)
     tokens = NodeTokens(keys.read(), keys.read)
-    nodes = LambdaNodes(boto3.client("lambda", config=_INVOKE), settings.counters, tokens)
+    nodes = LambdaNodes(client("lambda", _INVOKE), settings.counters, tokens)
     store = CredentialStore(dynamodb, settings.credentials_table)
     # By the wall's clock: another may stand still while the function is frozen.
     credentials = CachedCredentials(store, time.time)
     logger = Logger()
     table = DynamoRequestLog(dynamodb, settings.requests_table, utc_now)
-    queue = RecordQueue(cache(lambda: boto3.client("sqs", config=_SQS)), settings.record_queue_url)
+    queue = RecordQueue(cache(lambda: client("sqs", _SQS)), settings.record_queue_url)
     log = QueuedRequestLog(table, queue, logger)
     return Edge(
         Infer(Models.read(), nodes, _limiter(settings, logger)).routes
@@ -69,7 +69,7 @@ def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
     def ignored(row: str, attribute: str) -> None:
         logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
 
-    table = LimitsTable(boto3.client("dynamodb", config=_LIMITS), settings.limits_table)
+    table = LimitsTable(client("dynamodb", _LIMITS), settings.limits_table)
     limit_settings = TableLimitSettings(
         table,
         requests_per_minute=settings.requests_per_minute,

@@ -9,9 +9,9 @@ from edge.exchange import Answer, Exchange, Route, json_answer
 from edge.models import Models
 from tokencount.adapters.answers import limit_headers
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER
-from tokencount.domain.checks import model_id
+from tokencount.domain.checks import model_id, require_size
 from tokencount.domain.credentials import INFER_RUN
-from tokencount.domain.errors import PayloadTooLarge, UnsupportedMediaType
+from tokencount.domain.errors import UnsupportedMediaType
 from tokencount.domain.ports import Caller, Limits, NodeAnswer, Nodes
 from tokencount.domain.records import ImageTotals, RequestRecord
 from tokencount.domain.strict_json import loads
@@ -20,6 +20,8 @@ from tokencount.domain.timing import read_server_timing
 INFER_PREFIX = "/v1/infer/"
 # Of a counter's headers, those that are for the client.
 _KEPT = {"retry-after"}
+# What an answer still needs after the counter's: its place given back, its record written.
+_RESERVED_SECONDS = 1.5
 
 
 class Infer:
@@ -45,13 +47,13 @@ class Infer:
         if not exchange.request.is_json:
             raise UnsupportedMediaType("expected Content-Type: application/json")
         body = exchange.request.body
-        _require_size(body, self._models.max_request_bytes, "this service")
+        require_size(len(body), self._models.max_request_bytes, "this service")
         model = self._models.get(model_id(loads(body)))
         exchange.record.model = model["id"]
-        _require_size(body, model["max_request_bytes"], model["id"])
+        require_size(len(body), model["max_request_bytes"], model["id"])
         caller = _caller(exchange)
         with self._within_limits(exchange, caller), exchange.phases.phase("edge_upstream"):
-            reply = self._nodes.count(model["id"], body.decode(), caller)
+            reply = self._nodes.count(model["id"], body.decode(), caller, exchange.seconds_left() - _RESERVED_SECONDS)
         exchange.phases.durations |= read_server_timing(reply.headers.get("server-timing", ""))
         _complete(exchange.record, reply)
         return Answer(reply.status, reply.body, {name: reply.headers[name] for name in _KEPT & reply.headers.keys()})
@@ -84,11 +86,6 @@ class Infer:
 def _caller(exchange: Exchange) -> Caller:
     credential = exchange.credential
     return Caller(credential.organization, credential.project, tuple(credential.scopes), exchange.id)
-
-
-def _require_size(body: bytes, accepted: int, who: str) -> None:
-    if len(body) > accepted:
-        raise PayloadTooLarge(f"Request body is {len(body)} bytes; {who} accepts at most {accepted}")
 
 
 def _complete(record: RequestRecord, reply: NodeAnswer) -> None:

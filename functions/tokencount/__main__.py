@@ -19,7 +19,7 @@ from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import BrokenLayer, load_counter, load_spec
 from tokencount.adapters.remote_images import RemoteImages, without_budget
 from tokencount.adapters.validation import validate
-from tokencount.domain.checks import model_id
+from tokencount.domain.checks import model_id, require_size
 from tokencount.domain.counting import Counter, Job
 from tokencount.domain.errors import CountError, ModelNotAvailable, quote
 from tokencount.domain.ports import Caller
@@ -40,7 +40,10 @@ def main(arguments: list[str]) -> int:
             answer = counters.answer(body)
             failed += "error" in answer
             print(json.dumps(answer, ensure_ascii=False), flush=True)
-    except (OSError, BrokenLayer) as error:
+    except OSError as error:
+        print(f"tokencount: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
+        return 2
+    except BrokenLayer as error:
         print(f"tokencount: {error}", file=sys.stderr)
         return 2
     return 1 if failed else 0
@@ -61,6 +64,7 @@ class Counters:
         try:
             request = loads(body)
             counter = self._find(request)
+            require_size(len(body), counter.model.max_request_bytes, counter.model.id)
             job = Job(validate(request), NOBODY, lambda _phase: nullcontext(), lambda: math.inf)
             return {"input_tokens": counter.count(job).input_tokens}
         except CountError as error:

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
+from threading import Event
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
 from tests.support.edge import NOW, credential
@@ -109,23 +110,23 @@ class Lambda:
         return {"Payload": BytesIO(self.reply)}
 
 
-def nodes(reply: bytes | Exception) -> tuple[LambdaNodes, Lambda]:
+def nodes(reply: bytes | Exception, kind: type[Lambda] = Lambda) -> tuple[LambdaNodes, Lambda]:
     keys = NodeKeys("a", {"a": "k" * 64})
-    client = Lambda(reply)
+    client = kind(reply)
     tokens = NodeTokens(keys, lambda: keys)
     return LambdaNodes(client, {"m": "counter:live"}, tokens), client  # type: ignore[arg-type]
 
 
 def test_a_counter_s_answer_is_read_with_its_headers_in_lower_case() -> None:
     sender, _ = nodes(b'{"statusCode": 200, "headers": {"Server-Timing": "a;dur=1"}, "body": "{}"}')
-    answer = sender.count("m", "{}", CALLER)
+    answer = sender.count("m", "{}", CALLER, 26)
     assert (answer.status, answer.body, answer.headers) == (200, "{}", {"server-timing": "a;dur=1"})
 
 
 def test_what_is_sent_on_is_not_larger_than_what_was_received() -> None:
     sender, client = nodes(b'{"statusCode": 200, "body": "{}"}')
     body = '{"text": "' + "你好😀" * 1000 + '"}'
-    sender.count("m", body, CALLER)
+    sender.count("m", body, CALLER, 26)
     assert len(client.sent) < len(body.encode()) + 1500
     assert "你好😀".encode() in client.sent
 
@@ -133,7 +134,7 @@ def test_what_is_sent_on_is_not_larger_than_what_was_received() -> None:
 def test_a_body_that_escaping_makes_larger_than_lambda_takes_is_413_and_not_sent() -> None:
     sender, client = nodes(b"")
     with pytest.raises(PayloadTooLarge, match=f"once escaped; this service accepts at most {MAX_EVENT_BYTES}"):
-        sender.count("m", '"' * (MAX_EVENT_BYTES // 2), CALLER)
+        sender.count("m", '"' * (MAX_EVENT_BYTES // 2), CALLER, 26)
     assert not client.sent
 
 
@@ -154,11 +155,39 @@ def test_a_body_that_escaping_makes_larger_than_lambda_takes_is_413_and_not_sent
 def test_a_counter_that_crashes_times_out_or_refuses_is_unavailable(reply: bytes | Exception) -> None:
     sender, _ = nodes(reply)
     with pytest.raises(NodeUnavailable, match="m is unavailable; retry in 5 seconds") as refusal:
-        sender.count("m", "{}", CALLER)
+        sender.count("m", "{}", CALLER, 26)
     assert refusal.value.retry_after == 5
+
+
+def test_a_counter_that_takes_longer_than_the_request_has_is_unavailable() -> None:
+    answered = Event()
+
+    class Slow(Lambda):
+        def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+            answered.wait()
+            return super().invoke(FunctionName, Payload)
+
+    sender, _ = nodes(b"", Slow)
+    try:
+        with pytest.raises(NodeUnavailable):
+            sender.count("m", "{}", CALLER, 0.01)
+    finally:
+        answered.set()
+
+
+def test_a_connection_that_idled_too_long_is_replaced_by_another() -> None:
+    class Purged(Lambda):
+        def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+            if not self.sent:
+                self.sent = Payload
+                raise ConnectionClosedError(endpoint_url="http://x")
+            return super().invoke(FunctionName, Payload)
+
+    sender, _ = nodes(b'{"statusCode": 200, "body": "{}"}', Purged)
+    assert sender.count("m", "{}", CALLER, 26).status == 200
 
 
 def test_a_model_without_a_counter_is_unavailable() -> None:
     sender, _ = nodes(b"")
     with pytest.raises(NodeUnavailable):
-        sender.count("other", "{}", CALLER)
+        sender.count("other", "{}", CALLER, 26)

@@ -37,6 +37,11 @@ def test_json_lines_come_from_standard_input_and_errors_are_the_service_s() -> N
     assert codes == ["model_not_available", "invalid_request", "invalid_request"]
 
 
+def test_a_body_larger_than_the_model_takes_is_refused_as_by_the_service() -> None:
+    (answer,) = [json.loads(line) for line in run(text=json.dumps(EXAMPLE) + " " * 4_718_592).stdout.splitlines()]
+    assert answer["b3os"]["code"] == "payload_too_large"
+
+
 @pytest.mark.parametrize(("arguments", "env"), [(["none.json"], {}), ([], {"TOKENCOUNT_LAYERS": "/none"})])
 def test_what_cannot_be_read_is_one_sentence(arguments: list[str], env: dict[str, str]) -> None:
     done = run(*arguments, text="{}", **env)

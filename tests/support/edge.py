@@ -115,9 +115,19 @@ class OneNode:
         headers = {"server-timing": "parse;dur=1.5, encode;dur=2.0", "x-b3os-details": json.dumps(DETAILS)}
         self.answer = NodeAnswer(200, '{"input_tokens":27}', headers)
 
-    def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
+    def count(self, model: str, body: str, caller: Caller, seconds: float) -> NodeAnswer:
         self.asked.append((model, body, caller))
         return self.answer
+
+
+class FreshContext:
+    """Lambda's context at the start of an invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 28_000
+
+
+CONTEXT = FreshContext()
 
 
 class EdgeUnderTest:
@@ -144,7 +154,7 @@ class EdgeUnderTest:
 
     def send(self, method: str, path: str, body: Any = None, **rest: Any) -> dict[str, Any]:
         """The edge's answer to an event, its body parsed."""
-        answer = self.edge(event(method, path, body, **rest), None)
+        answer = self.edge(event(method, path, body, **rest), CONTEXT)
         return answer | {"body": json.loads(answer["body"])}
 
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import urllib3
 
 from local.proxy import http_response
-from tests.support.edge import EdgeUnderTest, event
+from tests.support.edge import CONTEXT, EdgeUnderTest, event
 from tests.support.requests import Json, request
 from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.domain.errors import CountError
@@ -43,7 +43,7 @@ def edge_answer(error: CountError) -> Json:
         raise error
 
     edge.node.count = fail  # type: ignore[method-assign,assignment]
-    return edge.edge(event("POST", COUNT_PATH, request() | {"model": "b3os/tiny"}), None)
+    return edge.edge(event("POST", COUNT_PATH, request() | {"model": "b3os/tiny"}), CONTEXT)
 
 
 @contextmanager

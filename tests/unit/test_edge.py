@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.edge import KEY, MODEL, NOW, EdgeUnderTest, credential, event
+from tests.support.edge import CONTEXT, KEY, MODEL, NOW, EdgeUnderTest, FreshContext, credential, event
 from tokencount.adapters.request_log import RecordNotKept
 from tokencount.domain.credentials import new_secret
 from tokencount.domain.errors import NodeUnavailable, PayloadTooLarge
-from tokencount.domain.ports import NodeAnswer
+from tokencount.domain.ports import Caller, NodeAnswer
 from tokencount.domain.records import RequestRecord
 
 COUNT = "/v1/infer/v1/messages/count_tokens"
@@ -199,7 +199,7 @@ def test_a_base64_body_is_decoded(edge: EdgeUnderTest) -> None:
     ],
 )
 def test_stage_base_path_and_query_change_nothing(place: dict[str, Any], edge: EdgeUnderTest) -> None:
-    answer = edge.edge(event("POST", COUNT, BODY) | place, None)
+    answer = edge.edge(event("POST", COUNT, BODY) | place, CONTEXT)
     assert (answer["statusCode"], answer["body"]) == (200, '{"input_tokens":27}')
 
 
@@ -225,6 +225,33 @@ def test_a_wrong_method_is_405_with_allow(method: str, path: str, edge: EdgeUnde
     answer = edge.send(method, path)
     assert (answer["statusCode"], answer["body"]["error"]["code"]) == (405, "method_not_allowed")
     assert answer["headers"]["Allow"] == ("POST" if path == COUNT else "GET")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("PUT", COUNT, 405), ("GET", "/nope/at/all", 404)])
+def test_who_asks_for_nothing_with_a_good_key_finds_a_record_of_it(
+    method: str, path: str, status: int, edge: EdgeUnderTest
+) -> None:
+    answer = edge.send(method, path)
+    record = edge.log[answer["headers"]["request-id"]]
+    assert (record.status, record.path, record.project) == (status, "{path}", "proj_1")
+    assert edge.send(method, path, headers={})["headers"]["request-id"] not in edge.log
+    assert [line["code"] for line in edge.logger.lines] == [answer["body"]["error"]["code"]] * 2
+
+
+def test_a_counter_is_waited_for_as_long_as_the_request_has_but_for_what_its_record_needs(edge: EdgeUnderTest) -> None:
+    class Late(FreshContext):
+        def get_remaining_time_in_millis(self) -> int:
+            return 9_000
+
+    waited: list[float] = []
+
+    def count(model: str, body: str, caller: Caller, seconds: float) -> NodeAnswer:
+        waited.append(seconds)
+        return edge.node.answer
+
+    edge.node.count = count  # type: ignore[method-assign]
+    edge.edge(event("POST", COUNT, BODY), Late())
+    assert waited == [7.5]
 
 
 def test_a_counter_s_error_passes_through_and_its_details_reach_the_record(edge: EdgeUnderTest) -> None:
@@ -290,5 +317,5 @@ def test_an_answer_leaves_though_its_record_is_not_kept_and_the_log_then_holds_i
     "broken", [{"headers": None, "multiValueHeaders": None}, {"body": 5}, {"requestContext": None}]
 )
 def test_an_event_with_holes_is_answered_like_any_other(broken: dict[str, Any], edge: EdgeUnderTest) -> None:
-    answer = edge.edge(event("POST", COUNT, BODY) | broken, None)
+    answer = edge.edge(event("POST", COUNT, BODY) | broken, CONTEXT)
     assert answer["statusCode"] < 500

@@ -178,7 +178,7 @@ class Fleet:
         """Every edge asks every counter; one that gets no answer raises NodeUnavailable."""
         for edge in self.edges:
             for counter in range(len(self.counters)):
-                assert edge.count(str(counter), "{}", CALLER).status == 200
+                assert edge.count(str(counter), "{}", CALLER, 26).status == 200
 
 
 def rotate_as_documented(vault: Vault) -> dict[int, Callable[[], None]]:

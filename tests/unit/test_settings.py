@@ -65,3 +65,7 @@ def test_host_suffixes_stand_between_commas_and_a_list_may_be_empty() -> None:
 def test_what_is_no_host_suffix_is_named(hosts: str) -> None:
     with pytest.raises(BadSetting, match="IMAGE_HOSTS_DENIED"):
         CounterSettings.from_env(COUNTER | {"IMAGE_HOSTS_DENIED": hosts})
+
+
+def test_the_signing_keys_are_not_shown() -> None:
+    assert "k" * 40 not in repr(CounterSettings.from_env(COUNTER | {"NODE_TOKEN_KEYS": "k" * 40}))

@@ -29,7 +29,7 @@ def test_every_json_value_is_read_as_the_standard_library_reads_it(value: Any) -
         (b'{"a": 1}}', "not valid JSON"),
         (b"\xff", "not UTF-8"),
         (b'"\xed\xa0\x80"', "not UTF-8"),
-        (b'{"a": 1, "b": {"c": 1, "c": 1}}', "the key 'c' twice"),
+        (b'{"a": 1, "b": {"c": 1, "c": 1}}', 'the key "c" twice'),
         (b"[NaN]", "NaN"),
         (b"[-Infinity]", "-Infinity"),
         (b"[1e400]", "1e400 in the body is out of range"),

@@ -135,8 +135,54 @@ def test_the_first_fault_is_said_and_how_many_more_there_are() -> None:
     assert refusal(EXAMPLE | {"a": 1, "b": 2, "c": 3}).message.endswith("(and 2 more faults)")
 
 
-def test_two_million_faults_are_reported_in_one_sentence() -> None:
-    assert refusal(EXAMPLE | {"messages": [1] * 2_000_000}).param == "messages.0"
+def test_faults_are_counted_in_every_item_of_every_list() -> None:
+    wrong = [{"role": "user"}, 5, user(text("a"), 7, {"type": "text"}), {"role": "x"}]
+    error = refusal(EXAMPLE | {"messages": wrong, "zz": 1})
+    assert (error.param, error.message) == ("messages.0.content", "messages.0.content is required (and 5 more faults)")
+    assert refusal(EXAMPLE | {"messages": [*EXAMPLE["messages"], *wrong[1:]]}).param == "messages.1"
+
+
+def test_faults_of_meaning_are_counted_too() -> None:
+    twice = {"tools": [tool("f"), tool("f"), tool("f")], "tool_choice": {"type": "tool", "name": "g"}}
+    assert refusal(EXAMPLE | twice).message.endswith("(and 2 more faults)")
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"messages": [1] * 2_000_000}, "messages.0"),
+        ({"messages": [{}] * 500_000}, "messages.0.role"),
+        ({"messages": [user(*[1] * 1000)] * 1000}, "messages.0.content.0"),
+        ({f"key {number}": 1 for number in range(300_000)}, "key 0"),
+        ({"messages": [user(text("a") | {f"key {number}": 1 for number in range(300)})]}, "messages.0.content.0.key 0"),
+    ],
+)
+def test_faults_by_the_million_are_one_sentence_that_says_there_are_many(body: dict[str, Any], param: str) -> None:
+    error = refusal(EXAMPLE | body)
+    assert error.param == param
+    assert re.search(r"\(and at least \d{3} more faults\)$", error.message)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"<text>": 1}, "<text>"),
+        ({"": 1}, '""'),
+        ({"messages": [user(text("a") | {"<x": 1})]}, "messages.0.content.0.<x"),
+        ({"messages": [user(text("a") | {"<text>": 1})]}, "messages.0.content.0.<text>"),
+    ],
+)
+def test_an_unknown_key_is_named_whatever_it_looks_like(body: dict[str, Any], param: str) -> None:
+    error = refusal(EXAMPLE | body)
+    assert (type(error), error.param) == (UnsupportedParameter, param)
+    assert error.message == f"{param} is not a parameter of this request"
+
+
+def test_an_empty_string_is_shown_as_one() -> None:
+    assert '; "" was sent' in refusal(EXAMPLE | {"thinking": {"type": ""}}).message
+    assert refusal(EXAMPLE | {"tools": [{"type": "", "name": "f"}]}).message.startswith('"" is a tool')
+    with pytest.raises(InvalidRequest, match='; "" was sent'):
+        model_id({"model": ""})
 
 
 def test_a_message_quotes_no_more_than_200_characters_of_what_was_sent() -> None:

@@ -18,6 +18,8 @@ LIFETIME = timedelta(seconds=60)
 KEYS_AGE = timedelta(seconds=60)
 # Between two readings of the secret, however many tokens name an unknown key.
 READ_PAUSE = timedelta(seconds=5)
+# As long as the digest (RFC 2104, section 3).
+SHORTEST_KEY = 32
 _ALGORITHM = "HS256"
 _CLAIMS = ["exp", "organization", "project", "scopes", "request_id"]
 
@@ -49,6 +51,8 @@ class NodeKeys:
         current = keys.pop("current", None)
         if current not in keys:
             raise KeysUnavailable("the node-token secret must name one of its keys as `current`")
+        if any(len(key) < SHORTEST_KEY for key in keys.values()):
+            raise KeysUnavailable(f"every key of the node-token secret must have at least {SHORTEST_KEY} characters")
         return cls(current, keys)
 
 

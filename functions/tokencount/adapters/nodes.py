@@ -1,10 +1,12 @@
 """Invokes a model's counter function and reads its answer."""
 
 import json
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
 from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeTokens
@@ -23,7 +25,7 @@ class LambdaNodes:
     """Counters as Lambda functions.
 
     Args:
-        client: a Lambda client that makes one attempt: a second one would count twice.
+        client: a Lambda client that makes one attempt: its own second one would not know how much time is left.
         counters: the alias of the function that counts for a model, by the model's id.
     """
 
@@ -31,21 +33,27 @@ class LambdaNodes:
         self._client = client
         self._counters = counters
         self._tokens = tokens
+        # A client's timeouts are set once and for all: the time that a request has left is waited for in its thread.
+        self._threads = ThreadPoolExecutor(thread_name_prefix="invoke")
 
-    def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
+    def count(self, model: str, body: str, caller: Caller, seconds: float) -> NodeAnswer:
         """The counter's answer to a count request's body.
+
+        Args:
+            seconds: how long the answer is waited for.
 
         Raises:
             PayloadTooLarge: the escaped event is larger than Lambda takes.
             NodeUnavailable: no counter, or it crashed, ran out of time or refused the node token.
         """
-        answer = self._invoke(model, body, caller)
+        ends = time.monotonic() + seconds
+        answer = self._invoke(model, body, caller, ends)
         if _refused(answer) and self._tokens.renew():
             # The keys were changed under way; nothing was counted yet.
-            answer = self._invoke(model, body, caller)
+            answer = self._invoke(model, body, caller, ends)
         return _read(model, answer)
 
-    def _invoke(self, model: str, body: str, caller: Caller) -> Any:
+    def _invoke(self, model: str, body: str, caller: Caller, ends: float) -> Any:
         payload = json.dumps(self._event(body, caller), ensure_ascii=False, separators=(",", ":")).encode()
         if len(payload) > MAX_EVENT_BYTES:
             message = (
@@ -53,10 +61,18 @@ class LambdaNodes:
             )
             raise PayloadTooLarge(message)
         try:
-            reply = self._client.invoke(FunctionName=self._counters[model], Payload=payload)
-            return json.loads(reply["Payload"].read())
-        except (BotoCoreError, ClientError, KeyError, ValueError) as error:
+            asked = self._threads.submit(self._ask, self._counters[model], payload)
+            return asked.result(max(0.0, ends - time.monotonic()))
+        except (BotoCoreError, ClientError, KeyError, ValueError, TimeoutError) as error:
             raise _unavailable(model) from error
+
+    def _ask(self, function: str, payload: bytes) -> Any:
+        try:
+            reply = self._client.invoke(FunctionName=function, Payload=payload)
+        except ConnectionClosedError:
+            # A connection that idled while the function was frozen; what it carried, if anything, was only a count.
+            reply = self._client.invoke(FunctionName=function, Payload=payload)
+        return json.loads(reply["Payload"].read())
 
     def _event(self, body: str, caller: Caller) -> dict[str, Any]:
         """An API Gateway event of the parts a counter reads, so that it is never larger than the one received."""

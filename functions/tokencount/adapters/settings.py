@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -82,7 +82,7 @@ class CounterSettings:
 
     model_dir: Path
     node_token_secret: str
-    node_token_keys: str
+    node_token_keys: str = field(repr=False)
     endpoint_name: str | None
     limits_table: str
     remote_image_bytes_per_minute: int

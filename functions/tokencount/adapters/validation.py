@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tokencount.adapters.wire import SCHEMA_NAMES, CountTokensRequest
+from tokencount.adapters.wire import MOST_FAULTS, SCHEMA_NAMES, CountTokensRequest
 from tokencount.domain.checks import check
-from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedParameter, quote
+from tokencount.domain.errors import CountError, InvalidRequest, UnsupportedParameter, and_more, quote
 
 _SERVED_TYPES = {"text", "image", "tool_result", "tool_use", "thinking", "redacted_thinking", "base64", "url"}
 _ARRAYS = {"messages", "content", "system", "tools"}
@@ -54,11 +54,12 @@ def schema_path(param: str | None) -> str | None:
 
 
 def _explain(fault: ErrorDetails, more: int) -> CountError:
-    path = [quote(str(step)) for step in fault["loc"] if not str(step).startswith("<")]
-    kind, message, path = _describe(fault, path)
-    if more:
-        message += f" (and {more} more {'fault' if more == 1 else 'faults'})"
-    return kind(message, param=".".join(path) or None)
+    *outer, last = fault["loc"] or ("",)
+    # A tag of the schema, but for an unknown key, which may look like one.
+    is_key = fault["type"] == "extra_forbidden" or not str(last).startswith("<")
+    steps = [step for step in outer if not str(step).startswith("<")] + ([last] if is_key and fault["loc"] else [])
+    kind, message, path = _describe(fault, [quote(str(step)) for step in steps])
+    return kind(message + and_more(more, at_least=more >= MOST_FAULTS), param=".".join(path) or None)
 
 
 def _describe(fault: ErrorDetails, path: list[str]) -> tuple[type[CountError], str, list[str]]:
@@ -73,6 +74,10 @@ def _describe(fault: ErrorDetails, path: list[str]) -> tuple[type[CountError], s
             return _unlisted(sent, path, context["expected"])
         case "missing":
             return InvalidRequest, f"{where} is required", path
+        case "unknown_keys":
+            key = ".".join([*path, quote(context["key"])])
+            message = f"{quote(key)} is not a parameter of this request{and_more(MOST_FAULTS, at_least=True)}"
+            return UnsupportedParameter, message, key.split(".")
         case "extra_forbidden":
             return UnsupportedParameter, f"{quote(where)} is not a parameter of this request", path
         case "string_too_short" | "too_short":

@@ -7,23 +7,74 @@ be told from a path into the schema.
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, FailFast, Field, Tag
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    Tag,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 TOOL_NAME = r"^[A-Za-z0-9_-]{1,128}$"
 
 
+# As many faults as are worth counting: two million would take gigabytes to report.
+MOST_FAULTS = 100
+_OWN_ERRORS = {"kind", "string_or_array", "unknown_keys"}
+
+
 class _FirstFault(FailFast):
-    """A list is judged up to its first faulty item: two million faults would take a gigabyte to report."""
+    """Stops at the first faulty item of a list."""
 
     __hash__ = object.__hash__  # what stands in a union must be hashable
 
 
+def _up_to_most(items: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Judges a list as a whole, and where that fails item by item, until there are faults enough."""
+    try:
+        return handler(items)
+    except ValidationError as error:
+        whole = error
+    faults: list[InitErrorDetails] = []
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        try:
+            handler([item])
+        except ValidationError as error:
+            faults += [_moved(fault, index) for fault in error.errors(include_url=False)]
+        if len(faults) > MOST_FAULTS:
+            break
+    raise ValidationError.from_exception_data("list", faults) if faults else whole
+
+
+def _moved(fault: ErrorDetails, index: int) -> InitErrorDetails:
+    """The fault of an item that was judged alone, at the item's own place."""
+    kind, context = fault["type"], fault.get("ctx", {})
+    error = PydanticCustomError(kind, "", context) if kind in _OWN_ERRORS else kind
+    return InitErrorDetails(type=error, loc=(index, *fault["loc"][1:]), input=fault["input"], ctx=context)
+
+
 _Item = TypeVar("_Item")
-Items = Annotated[list[_Item], _FirstFault()]
+Items = Annotated[list[_Item], _FirstFault(), WrapValidator(_up_to_most)]
 
 
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, value: Any) -> Any:
+        """As with lists: an object of unknown keys by the hundred is one fault."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + MOST_FAULTS:
+            key = next(key for key in value if key not in cls.model_fields)
+            raise PydanticCustomError("unknown_keys", "", {"key": key})
+        return value
 
 
 class _Open(BaseModel):

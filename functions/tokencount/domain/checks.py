@@ -1,9 +1,10 @@
 """What a schema cannot say about a Messages request. Each rule is one of the counting contract's."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from tokencount.domain.errors import InvalidRequest, quote
+from tokencount.domain.errors import InvalidRequest, PayloadTooLarge, and_more, quote
 from tokencount.domain.strict_json import depth
 
 MAX_MODEL_ID = 256
@@ -13,11 +14,18 @@ MAX_SCHEMA_DEPTH = 32
 
 def check(request: dict[str, Any]) -> None:
     """Raises InvalidRequest where a request that fits the schema cannot be a Messages request."""
+    faults = list(_faults(request))
+    if faults:
+        raise InvalidRequest(faults[0].message + and_more(len(faults) - 1), param=faults[0].param)
+
+
+def _faults(request: dict[str, Any]) -> Iterator[InvalidRequest]:
     tools = request.get("tools") or []
-    _check_names([tool["name"] for tool in tools])
+    names = [tool["name"] for tool in tools]
+    yield from _repeated(names)
     for index, tool in enumerate(tools):
-        _check_schema(tool["input_schema"], f"tools.{index}.input_schema")
-    _check_choice(request.get("tool_choice") or {}, [tool["name"] for tool in tools])
+        yield from _schema_faults(tool["input_schema"], f"tools.{index}.input_schema")
+    yield from _choice_faults(request.get("tool_choice") or {}, names)
 
 
 def model_id(body: Any) -> str:
@@ -37,29 +45,33 @@ def model_id(body: Any) -> str:
     return model
 
 
-def _check_names(names: list[str]) -> None:
+def require_size(size: int, accepted: int, who: str) -> None:
+    """Raises PayloadTooLarge where a body of `size` bytes is more than `who` takes."""
+    if size > accepted:
+        raise PayloadTooLarge(f"Request body is {size} bytes; {who} accepts at most {accepted}")
+
+
+def _repeated(names: list[str]) -> Iterator[InvalidRequest]:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
             message = f"Tool names must be unique; {name} is also the name of tools.{first[name]}"
-            raise InvalidRequest(message, param=f"tools.{index}.name")
+            yield InvalidRequest(message, param=f"tools.{index}.name")
 
 
-def _check_schema(schema: dict[str, Any], param: str) -> None:
+def _schema_faults(schema: dict[str, Any], param: str) -> Iterator[InvalidRequest]:
     levels = depth(schema)
     if levels > MAX_SCHEMA_DEPTH:
-        message = f"{param} is {levels} levels deep; at most {MAX_SCHEMA_DEPTH} are accepted"
-        raise InvalidRequest(message, param=param)
+        yield InvalidRequest(f"{param} is {levels} levels deep; at most {MAX_SCHEMA_DEPTH} are accepted", param=param)
     size = len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode())
     if size > MAX_SCHEMA_BYTES:
-        message = f"{param} is {size} bytes of JSON; at most {MAX_SCHEMA_BYTES} are accepted"
-        raise InvalidRequest(message, param=param)
+        yield InvalidRequest(f"{param} is {size} bytes of JSON; at most {MAX_SCHEMA_BYTES} are accepted", param=param)
 
 
-def _check_choice(choice: dict[str, Any], names: list[str]) -> None:
+def _choice_faults(choice: dict[str, Any], names: list[str]) -> Iterator[InvalidRequest]:
     kind = choice.get("type")
     if kind in {"any", "tool"} and not names:
-        raise InvalidRequest(f"tool_choice {kind} needs tools; none were sent", param="tool_choice.type")
-    if kind == "tool" and choice["name"] not in names:
+        yield InvalidRequest(f"tool_choice {kind} needs tools; none were sent", param="tool_choice.type")
+    elif kind == "tool" and choice["name"] not in names:
         message = f"tool_choice.name must be the name of one of tools; {quote(choice['name'])} was sent"
-        raise InvalidRequest(message, param="tool_choice.name")
+        yield InvalidRequest(message, param="tool_choice.name")

@@ -113,9 +113,16 @@ class NodeUnavailable(CountError):
 
 def quote(value: object) -> str:
     """`value` as JSON-like text for a message, cut at 200 characters, without a credential that may stand in it."""
-    text = value if isinstance(value, str) else _plain(value)
+    text = (value or '""') if isinstance(value, str) else _plain(value)
     cut = text if len(text) <= QUOTED_CHARACTERS else text[: QUOTED_CHARACTERS - 1] + "…"
     return redact(cut)
+
+
+def and_more(faults: int, *, at_least: bool = False) -> str:
+    """What a message ends with where there are further faults."""
+    if not faults:
+        return ""
+    return f" (and {'at least ' if at_least else ''}{faults} more {'fault' if faults == 1 else 'faults'})"
 
 
 def redact(text: str) -> str:

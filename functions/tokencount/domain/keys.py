@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from tokencount.domain.credentials import SCOPES, Credential
-from tokencount.domain.errors import InvalidRequest, quote
+from tokencount.domain.errors import InvalidRequest, and_more, quote
 from tokencount.domain.moments import read_moment, show_moment
 
 MAX_NAME = 100
@@ -109,7 +109,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], datetime], Any]] = {
 
 
 def _refusal(name: str, accepted: str, body: Mapping[str, Any]) -> InvalidRequest:
-    sent = (quote(body[name]) or "an empty string") if name in body else "nothing"
+    sent = quote(body[name]) if name in body else "nothing"
     return InvalidRequest(f"{name} must be {accepted}; {sent} was sent", param=name)
 
 
@@ -119,6 +119,4 @@ def _unknown(name: str) -> InvalidRequest:
 
 
 def _first_of(faults: list[InvalidRequest]) -> InvalidRequest:
-    more = len(faults) - 1
-    suffix = f" (and {more} more {'fault' if more == 1 else 'faults'})" if more else ""
-    return InvalidRequest(faults[0].message + suffix, param=faults[0].param)
+    return InvalidRequest(faults[0].message + and_more(len(faults) - 1), param=faults[0].param)

@@ -78,7 +78,7 @@ class NodeAnswer:
 class Nodes(Protocol):
     """The counters."""
 
-    def count(self, model: str, body: str, caller: Caller) -> NodeAnswer:
+    def count(self, model: str, body: str, caller: Caller, seconds: float) -> NodeAnswer:
         """Raises NodeUnavailable where the counter gives no answer, PayloadTooLarge where it could not be sent."""
 
 

@@ -80,13 +80,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise InvalidRequest(f"The body has an object with the key {_printable(key)!r} twice")
+                raise InvalidRequest(f"The body has an object with the key {_printable(key)} twice")
             seen.add(key)
     return result
 
 
 def _printable(key: str) -> str:
-    return quote(key.encode("utf-8", "replace").decode())
+    return quote(json.dumps(key.encode("utf-8", "replace").decode(), ensure_ascii=False))
 
 
 def _float(text: str) -> float:
