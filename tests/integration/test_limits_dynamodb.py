@@ -186,25 +186,25 @@ def test_a_place_that_is_given_back_is_free_at_once_and_given_back_once(database
 
 
 def test_never_more_than_the_places_are_held_while_many_take_them_and_give_them_back(database: Database) -> None:
-    holders, most, lock = [0], [0], threading.Lock()
+    functions, rounds, stored = 20, 10, []
+    # Whoever has a place keeps it until all have tried, while those of the round before give theirs back.
+    tried = threading.Barrier(functions, lambda: stored.append(len(held(database))), timeout=60)
 
-    def hold(leases: DynamoLeases) -> int:
-        answered = 0
-        for _ in range(10):
-            request = uuid4().hex
-            if leases.acquire("o", request, 5, NOON):
-                with lock:
-                    holders[0] += 1
-                    most[0] = max(most[0], holders[0])
-                answered += 1
-                with lock:
-                    holders[0] -= 1
-                leases.release("o", request)
-        return answered
+    def hold(leases: DynamoLeases) -> list[bool]:
+        answers, before = [], "nothing yet"
+        for _ in range(rounds):
+            leases.release("o", before)
+            before = uuid4().hex
+            answers.append(leases.acquire("o", before, 5, NOON))
+            tried.wait()
+        leases.release("o", before)
+        return answers
 
-    functions = [partial(hold, DynamoLeases(database.table())) for _ in range(20)]
-    assert sum(at_once(functions)) >= 10
-    assert 1 <= most[0] <= 5
+    answers = at_once([partial(hold, DynamoLeases(database.table())) for _ in range(functions)])
+    holders = [sum(each) for each in zip(*answers, strict=True)]
+    assert holders[0] == 5
+    assert all(1 <= number <= 5 for number in holders)
+    assert stored == holders
     assert held(database) == {}
 
 

@@ -135,23 +135,29 @@ def test_a_key_without_the_scope_is_403_in_the_openai_shape_and_recorded(edge: E
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "status", "code", "param"),
+    ("body", "headers", "status", "code", "param", "model"),
     [
-        ("{}", {"Content-Type": "text/plain"}, 415, "unsupported_media_type", None),
-        ("{}", {"Content-Type": None}, 415, "unsupported_media_type", None),
-        ("[" + " " * 5000, {}, 413, "payload_too_large", None),
-        ("{", {}, 400, "invalid_request", None),
-        (None, {}, 400, "invalid_request", None),
-        ("[]", {}, 400, "invalid_request", None),
-        ('{"model": 5}', {}, 400, "invalid_request", "model"),
-        ('{"model": "claude-sonnet-4-5"}', {}, 404, "model_not_available", "model"),
-        ('{"model": "b3os/tiny"}' + " " * 1000, {}, 413, "payload_too_large", None),
-        ('{"model": "b3os/tiny", "model": "b3os/tiny"}', {}, 400, "invalid_request", None),
-        ("\ud800", {}, 400, "invalid_request", None),
+        ("{}", {"Content-Type": "text/plain"}, 415, "unsupported_media_type", None, None),
+        ("{}", {"Content-Type": None}, 415, "unsupported_media_type", None, None),
+        ("[" + " " * 5000, {}, 413, "payload_too_large", None, None),
+        ("{", {}, 400, "invalid_request", None, None),
+        (None, {}, 400, "invalid_request", None, None),
+        ("[]", {}, 400, "invalid_request", None, None),
+        ('{"model": 5}', {}, 400, "invalid_request", "model", None),
+        ('{"model": "claude-sonnet-4-5"}', {}, 404, "model_not_available", "model", None),
+        ('{"model": "b3os/tiny"}' + " " * 1000, {}, 413, "payload_too_large", None, "b3os/tiny"),
+        ('{"model": "b3os/tiny", "model": "b3os/tiny"}', {}, 400, "invalid_request", None, None),
+        ("\ud800", {}, 400, "invalid_request", None, None),
     ],
 )
 def test_the_checks_come_in_the_contract_s_order_in_the_anthropic_shape(
-    body: str | None, headers: dict[str, str], status: int, code: str, param: str | None, edge: EdgeUnderTest
+    body: str | None,
+    headers: dict[str, str],
+    status: int,
+    code: str,
+    param: str | None,
+    model: str | None,
+    edge: EdgeUnderTest,
 ) -> None:
     sent = {"Authorization": BEARER, "Content-Type": "application/json"} | headers
     answer = edge.send("POST", COUNT, body, headers=sent)
@@ -159,7 +165,7 @@ def test_the_checks_come_in_the_contract_s_order_in_the_anthropic_shape(
     assert answer["body"]["b3os"] == {"code": code} | ({"param": param} if param else {})
     assert answer["body"]["request_id"] == answer["headers"]["request-id"]
     record = edge.log[answer["headers"]["request-id"]]
-    assert (record.status, record.model) == (status, None if status != 413 else record.model)
+    assert (record.status, record.model) == (status, model)
     assert record.error is not None
     assert (record.error["code"], record.error["param"]) == (code, param)
     assert not edge.node.asked
