@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from local.gateway import MAX_BODY
 from local.template import Template
+from tokencount.adapters.nodes import MAX_EVENT_BYTES
 
 ANTHROPIC = {
     "REQUEST_TOO_LARGE": (413, "request_too_large", "payload_too_large"),
@@ -47,6 +49,12 @@ def test_a_failure_of_an_infer_route_has_the_anthropic_shape(responses: dict[str
     assert answer.pop("error").keys() == {"type", "message"}
     assert answer == {"type": "error", "request_id": REQUEST_ID, "b3os": {"code": code}}
     assert body(responses[kind])["error"]["type"] == type_
+
+
+def test_a_body_that_is_too_large_is_told_both_bounds_that_it_may_have_passed(responses: dict[str, Any]) -> None:
+    message = body(responses["REQUEST_TOO_LARGE"])["error"]["message"]
+    bounds = f"{MAX_BODY} bytes, or {MAX_EVENT_BYTES} once escaped within an event"
+    assert message == f"Request body is larger than the gateway accepts: {bounds}"
 
 
 @pytest.mark.parametrize("kind", OPENAI)
