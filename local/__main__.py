@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from local.stack import Stack
 
 EXAMPLE = {
-    "model": "b3os/qwen3.5-9b",
     "system": "You are a concise assistant.",
     "messages": [{"role": "user", "content": "How many tokens is this?"}],
 }
@@ -58,6 +57,7 @@ def _end_by_signal() -> threading.Event:
 def _welcome(stack: "Stack", logs: Path) -> str:
     return f"""
 URL      {stack.url}
+models   {", ".join(stack.models)}
 API key  {stack.api_key}
 PAT      {stack.pat}
 session  {stack.session}
@@ -66,7 +66,7 @@ logs     {logs}
 curl {stack.url}/v1/infer/v1/messages/count_tokens \\
   -H 'Authorization: Bearer {stack.api_key}' \\
   -H 'Content-Type: application/json' \\
-  -d '{json.dumps(EXAMPLE)}'
+  -d '{json.dumps({"model": stack.models[0], **EXAMPLE})}'
 
 ready"""
 

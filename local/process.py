@@ -124,6 +124,7 @@ def _environment(function: Function) -> dict[str, str]:
         "LAMBDA_TASK_ROOT": str(function.code),
         "_HANDLER": function.handler,
         "PYTHONUNBUFFERED": "1",
+        "FAST_ENGINE_AFTER": "20",  # answers; in Lambda nothing goes on between requests
         "TZ": "UTC",
         **function.environment,
     }

@@ -56,6 +56,7 @@ class Stack:
     pat: str
     session: str
     aws_url: str  # of what stands in for AWS
+    models: list[str]  # ids of those that are served, in the template's order
 
     def __init__(
         self,
@@ -100,25 +101,25 @@ class Stack:
 
     def _served(self) -> Iterator[tuple[Function, dict[str, str]]]:
         """Every function but the counters of models that the edge does not list, and where a counter's model is."""
-        served = 0
+        self.models = []
         for function in self.template.functions.values():
             if "MODEL_DIR" not in function.environment:
                 yield function, {}
-            elif model := self._model(function):
-                served += 1
-                yield function, {"MODEL_DIR": str(model)}
-        if not served:
+            elif model := self._listed_model(function):
+                self.models.append(model[0])
+                yield function, {"MODEL_DIR": str(model[1])}
+        if not self.models:
             raise StackError("no model is built: run `make layers` first")
 
-    def _model(self, function: Function) -> Path | None:
-        """The built layer of a counter's model, if the edge lists it."""
+    def _listed_model(self, function: Function) -> tuple[str, Path] | None:
+        """The id and the built layer of a counter's model, if the edge lists it."""
         [layer] = [folder.name for folder in function.layers if (folder / "manifest.toml").exists()]
         built = self._root / ".build" / "layers" / layer / "model"
         listed = function.code / "edge" / "models.json"
         if not ((built / "model.json").exists() and listed.exists()):
             return None
-        model = json.loads((built / "model.json").read_bytes())["id"]
-        return built if model in json.loads(listed.read_bytes()) else None
+        model = str(json.loads((built / "model.json").read_bytes())["id"])
+        return (model, built) if model in json.loads(listed.read_bytes()) else None
 
     @asynccontextmanager
     async def _running(

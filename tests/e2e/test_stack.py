@@ -103,6 +103,9 @@ def test_python_m_local_prints_a_curl_that_works_and_ready(root: Path) -> None:
         running = json.loads((root / ".local" / "stack.json").read_text())
         assert f"URL      {running['url']}" in lines
         assert f"API key  {running['api_key']}" in lines
+        [served] = [line.removeprefix("models   ") for line in lines if line.startswith("models   ")]
+        listed = json.loads((root / "functions" / "edge" / "models.json").read_bytes())
+        assert sorted(served.split(", ")) == list(listed)
         assert [line[:18] for line in lines if "b3os_pat_" in line or "b3os_ses_" in line] == [
             "PAT      b3os_pat_",
             "session  b3os_ses_",

