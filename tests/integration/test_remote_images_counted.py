@@ -26,12 +26,6 @@ URL = f"https://{HOST}/secret-path.png"
 PATH = "messages.0.content.0.source.url"
 
 
-@pytest.fixture(autouse=True)
-def loop() -> Iterator[None]:
-    with event_loop():
-        yield
-
-
 @pytest.fixture
 def net() -> Iterator[Internet]:
     with internet() as net:
@@ -57,7 +51,9 @@ class Service:
         self.edge.node.count = nodes.count  # type: ignore[method-assign]
 
     def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's own names
-        answer = self.counter.handler(json.loads(Payload), None)  # type: ignore[arg-type]
+        # In a thread of the edge's own.
+        with event_loop():
+            answer = self.counter.handler(json.loads(Payload), None)  # type: ignore[arg-type]
         return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
     def count(self, *blocks: Any) -> tuple[int, dict[str, Any], dict[str, str], dict[str, Any]]:
