@@ -74,8 +74,11 @@ def test_the_built_functions_give_the_answer_stored_beside_the_event(edge: Emula
 
 def test_every_line_that_a_function_logs_names_its_request_and_none_holds_content_or_key(edge: EmulatedEdge) -> None:
     request_id = edge.recorded()
+    told = 0
     for written in [log.read_text("utf-8") for log in edge.logs.glob("*.log")]:
         lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
-        assert request_id in {line["request_id"] for line in lines}
+        told += request_id in {line["request_id"] for line in lines}
         assert "How many tokens is this?" not in written
         assert edge.api_key not in written
+    # The edge and the counter of the event's model.
+    assert told == 2
