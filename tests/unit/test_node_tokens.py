@@ -219,6 +219,22 @@ def test_even_a_key_that_is_replaced_at_once_fails_no_request(clock: Clock) -> N
         clock.pass_by(1)
 
 
+def test_nor_does_one_that_is_replaced_a_second_after_an_edge_has_read_the_keys(clock: Clock) -> None:
+    vault = Vault(OLD)
+    fleet = Fleet(clock, vault)
+    fleet.start_edge()
+    fleet.start_counter(OLD)
+    clock.pass_by(KEYS_AGE.total_seconds())
+    fleet.ask_all()
+    assert vault.reads == 2
+    clock.pass_by(1)
+    vault.keys = NEW
+    fleet.start_counter(NEW)
+    for _ in range(100):
+        fleet.ask_all()
+        clock.pass_by(1)
+
+
 @pytest.mark.parametrize(
     "text", ["[]", "{}", '{"current": "a"}', f'{{"a": "{FIRST}"}}', f'{{"current": "a", "a": ["{FIRST}"]}}', FIRST]
 )

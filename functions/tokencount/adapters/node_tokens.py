@@ -16,7 +16,7 @@ from tokencount.domain.ports import Caller
 LIFETIME = timedelta(seconds=60)
 # A key that became the current one signs from then on, at the latest.
 KEYS_AGE = timedelta(seconds=60)
-# Between two readings of the secret, however many tokens name an unknown key.
+# Between two readings of the secret, however many tokens name an unknown key or need a new signer.
 READ_PAUSE = timedelta(seconds=5)
 # As long as the digest (RFC 2104, section 3).
 SHORTEST_KEY = 32
@@ -81,7 +81,7 @@ class NodeTokens:
         """A token that speaks for `caller` for 60 seconds, by the key that is the current one or was 60 seconds ago."""
         now = self._now()
         if _passed(self._known_since, now, KEYS_AGE):
-            self.renew()
+            self._renew_at_times()
         claims = {
             "organization": caller.organization,
             "project": caller.project,
@@ -111,13 +111,12 @@ class NodeTokens:
         return Caller(claims["organization"], claims["project"], tuple(claims["scopes"]), request_id)
 
     def renew(self) -> bool:
-        """Reads the keys again, if that was not done just now; whether another key is the current one since.
+        """Reads the keys again; whether another key is the current one since.
 
-        Where they cannot be read the ones that are known stay good.
+        For an edge whose token a counter refused: it may have read them a second before they were changed, and no
+        stranger brings that about. Where they cannot be read the ones that are known stay good.
         """
         now, before = self._now(), self._keys.current
-        if self._asked_at and not _passed(self._asked_at, now, READ_PAUSE):
-            return False
         self._asked_at = now
         try:
             self._keys = self._read()
@@ -126,10 +125,15 @@ class NodeTokens:
         self._known_since = now
         return self._keys.current != before
 
+    def _renew_at_times(self) -> None:
+        """Reads the keys again, if that was not done just now."""
+        if not self._asked_at or _passed(self._asked_at, self._now(), READ_PAUSE):
+            self.renew()
+
     def _key(self, token: str) -> str:
         kid = str(jwt.get_unverified_header(token).get("kid"))
         if kid not in self._keys.keys:
-            self.renew()
+            self._renew_at_times()
         if kid not in self._keys.keys:
             raise jwt.InvalidTokenError("no such key")
         return self._keys.keys[kid]
