@@ -3,7 +3,7 @@
 from docs.openapi.schemas import Schema, closed, nullable, ref, schemas_of
 from tokencount.adapters.answers import STATUS
 from tokencount.domain.credentials import SCOPES
-from tokencount.domain.keys import MAX_NAME
+from tokencount.domain.keys import MAX_NAME, MAX_SPEND_CAP
 from tokencount.domain.records import RequestRecord
 
 ULID = "[0-9a-hjkmnp-tv-z]{26}"
@@ -16,6 +16,7 @@ SCOPE: Schema = {"type": "string", "enum": list(SCOPES)}
 SPEND_CAP: Schema = {
     "type": ["number", "null"],
     "minimum": 0,
+    "maximum": MAX_SPEND_CAP,
     "description": "Stored and shown; counting is free, so it is never reached here.",
 }
 

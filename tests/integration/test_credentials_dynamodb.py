@@ -108,7 +108,7 @@ def test_a_credential_is_found_by_its_secret_alone_as_it_was_made(store: Credent
 
 
 @pytest.mark.parametrize(
-    "cap", [pytest.param(10**4000, id="4001 digits"), 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 10.0]
+    "cap", [pytest.param(10**308, id="309 digits"), 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 10.0]
 )
 def test_a_spend_cap_that_dynamodb_has_no_number_for_is_kept_exactly(store: CredentialStore, cap: float) -> None:
     issued = key(spend_cap=cap)

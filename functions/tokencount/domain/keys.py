@@ -1,5 +1,6 @@
 """What may be said of a new API key, and how a key is shown."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,8 @@ from tokencount.domain.errors import InvalidRequest, and_more, quote
 from tokencount.domain.moments import read_moment, show_moment
 
 MAX_NAME = 100
+# What readers of JSON hold a number in.
+MAX_SPEND_CAP = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,10 @@ def _expires_at(body: Mapping[str, Any], now: datetime) -> datetime | None:
 
 def _spend_cap(body: Mapping[str, Any], _now: datetime) -> float | None:
     sent = body.get("spend_cap")
-    if sent is not None and (isinstance(sent, bool) or not isinstance(sent, int | float) or sent < 0):
-        raise _refusal("spend_cap", "a number of at least 0, or null", body)
+    if sent is None:
+        return None
+    if isinstance(sent, bool) or not isinstance(sent, int | float) or not 0 <= sent <= MAX_SPEND_CAP:
+        raise _refusal("spend_cap", f"a number from 0 to {MAX_SPEND_CAP}, or null", body)
     return sent
 
 
