@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
 from docs.openapi.resources import REQUEST_ID, TEXT
@@ -110,9 +109,7 @@ def failure(kinds: Sequence[Kind], *, infer: bool, limited: bool = False) -> dic
     counted = limited and not _BEFORE_LIMITS.issuperset(kinds)
     if counted and status == 429:
         always, counted = always + _LIMITS, False
-    return _answer(
-        f"{HTTPStatus(status).phrase}. {said}", _either(bodies, infer=infer), always, _LIMITS if counted else ()
-    )
+    return _answer(said, _either(bodies, infer=infer), always, _LIMITS if counted else ())
 
 
 def _either(bodies: Sequence[dict[str, Any]], *, infer: bool) -> Schema:

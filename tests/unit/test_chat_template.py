@@ -107,8 +107,6 @@ def test_a_prompt_of_more_than_20_million_characters_is_refused_before_it_is_wri
     assert len(render(repeating, *["a" * 1_000_000] * 20)) == 20_000_000
     with pytest.raises(InvalidRequest, match="over 20,000,000 characters"):
         render(repeating, *["a" * 1_000_000] * 21)
-    with pytest.raises(InvalidRequest, match="over 20,000,000 characters"):
-        render("{% for a in range(50000) %}{% for b in range(50000) %}{{ a }}{% endfor %}{% endfor %}", "a")
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ class JinjaChatTemplate:
     Args:
         source: the text of `chat_template.jinja`.
         now: the clock behind the template's `strftime_now`.
-        seconds: a clock that only goes on.
+        seconds: a clock of the processor's time.
     """
 
     def __init__(
-        self, source: str, now: Callable[[], datetime] = datetime.now, seconds: Callable[[], float] = time.monotonic
+        self, source: str, now: Callable[[], datetime] = datetime.now, seconds: Callable[[], float] = time.process_time
     ) -> None:
         self._environment = _Environment(now, seconds)
         self._template = self._environment.from_string(source)
