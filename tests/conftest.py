@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.dynamodb_local import dynamodb_local
 from tests.support.environments import unavailable
+from tokencount.adapters import aws
 from tokencount.adapters.egress import EgressGuard
 from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter
@@ -51,3 +52,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of DynamoDB Local; its tests are marked `dynamodb_local`, and grouped, so that one is enough."""
     with dynamodb_local(tmp_path_factory.mktemp("dynamodb-local")) as url:
         yield url
+
+
+@pytest.fixture(autouse=True)
+def own_session() -> None:
+    """A test's AWS credentials are its own, and none of the test before."""
+    aws.session.cache_clear()

@@ -1,11 +1,11 @@
-"""Composes what fetches images by url; imported when the first request has one, for boto3 takes its time."""
+"""Composes what fetches images by url; imported when the first request has one, for botocore takes its time."""
 
 import time
 
-import boto3
 from aws_lambda_powertools import Logger
 from botocore.config import Config
 
+from tokencount.adapters.aws import client
 from tokencount.adapters.egress import EgressGuard
 from tokencount.adapters.limit_settings import TableImageLimits
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
@@ -25,7 +25,7 @@ def build(settings: CounterSettings, logger: Logger) -> RemoteImages:
     def ignored(row: str, attribute: str) -> None:
         logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
 
-    table = LimitsTable(boto3.client("dynamodb", config=_LIMITS), settings.limits_table)
+    table = LimitsTable(client("dynamodb", _LIMITS), settings.limits_table)
     limits = TableImageLimits(
         table,
         remote_image_bytes_per_minute=settings.remote_image_bytes_per_minute,

@@ -4,11 +4,11 @@ import os
 from datetime import UTC, datetime
 from functools import partial
 
-import boto3
 from aws_lambda_powertools import Logger
 from botocore.config import Config
 
 from recorder.app import Recorder
+from tokencount.adapters.aws import client
 from tokencount.adapters.request_log import DynamoRequestLog
 from tokencount.adapters.settings import RecorderSettings
 
@@ -18,7 +18,7 @@ _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attemp
 
 def build(settings: RecorderSettings) -> Recorder:
     """The recorder of a deployment."""
-    dynamodb = boto3.client("dynamodb", config=_DYNAMODB)
+    dynamodb = client("dynamodb", _DYNAMODB)
     return Recorder(DynamoRequestLog(dynamodb, settings.requests_table, partial(datetime.now, UTC)), Logger())
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import boto3
 from botocore.exceptions import BotoCoreError
 
 from tokencount.adapters.accounts import Accounts
+from tokencount.adapters.aws import client
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.domain.credentials import INFER_RUN
 from tokencount.domain.errors import NodeUnavailable
@@ -48,8 +48,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--new", choices=_ISSUERS, help="another credential, where the table was started already")
     options = parser.parse_args(arguments)
     try:
-        client = boto3.client("dynamodb")
-        accounts, store = Accounts(client, options.table), CredentialStore(client, options.table)
+        dynamodb = client("dynamodb")
+        accounts, store = Accounts(dynamodb, options.table), CredentialStore(dynamodb, options.table)
         print(_bootstrap(accounts, store, options.new))
     except (BotoCoreError, NodeUnavailable) as error:
         print(f"tokencount: the table {options.table} cannot be started: {error.__cause__ or error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,18 +47,18 @@ class Artifacts:
         }
 
 
-def build_for_host(template: Template, into: Path) -> None:
-    """Run the makefiles that SAM runs, for this host."""
+def build_for_host(template: Template, into: Path, python: str = sys.executable) -> None:
+    """Run the makefiles that SAM runs, for this host and an interpreter of it."""
     into.mkdir()
     function, *_ = template.functions.values()
     for _, layer in template.resources("AWS::Serverless::LayerVersion"):
-        _make(ROOT / layer["ContentUri"], into / Path(layer["ContentUri"]).name)
-    _make(function.code, into / "functions")
+        _make(ROOT / layer["ContentUri"], into / Path(layer["ContentUri"]).name, python)
+    _make(function.code, into / "functions", python)
 
 
-def _make(folder: Path, artifacts: Path) -> None:
+def _make(folder: Path, artifacts: Path, python: str) -> None:
     artifacts.mkdir()
-    environment = os.environ | {"BUILD_FOR": "host", "ARTIFACTS_DIR": str(artifacts)}
+    environment = os.environ | {"BUILD_FOR": "host", "ARTIFACTS_DIR": str(artifacts), "HOST_PYTHON": python}
     done = subprocess.run(
         ["make", "-C", str(folder), "build-for-tests"], env=environment, check=False, capture_output=True, text=True
     )

@@ -1,6 +1,7 @@
 """The built artifacts are loaded as Lambda loads them: from their folders alone, with nothing of the repository."""
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -19,11 +20,15 @@ origins = sorted({getattr(module, "__file__", None) or "" for module in sys.modu
 print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules), "origins": origins}))
 """
 FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
-# What would lengthen a cold start. A counter needs boto3 only after the keys were changed, or for an image by url.
+# What would lengthen a cold start, of any function and of each. A counter asks AWS only after the keys were changed,
+# for an image by url, or where it has an endpoint.
+NEVER = ("boto3", "s3transfer", "PIL", "numpy", "transformers", "huggingface_hub", "torch", "h11", "requests", "flask")
+WEB = ("fastapi", "starlette", "mangum", "pydantic", "pydantic_core", "anyio", "asyncio", "opentelemetry")
+COUNTING = ("jinja2", "markupsafe", "tokenizers", "fastokens", "pybase64")
 NOT_IMPORTED = {
-    "edge.handler.handler": ("counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
-    "counter.handler.handler": ("edge", "boto3", "botocore.session", "huggingface_hub", "PIL", "h11"),
-    "recorder.handler.handler": ("edge", "counter", "fastapi", "starlette", "mangum", "jinja2", "tokenizers", "PIL"),
+    "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter"),
+    "counter.handler.handler": (*NEVER, "botocore.session", "botocore.client", "urllib3", "edge"),
+    "recorder.handler.handler": (*NEVER, *WEB, *COUNTING, "edge", "counter", "jwt"),
 }
 
 
@@ -58,6 +63,13 @@ def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: t
     assert [module for module in facts["modules"] if f"{module}.".startswith(tuple(f"{name}." for name in late))] == []
 
 
+def test_the_layer_describes_the_services_that_the_functions_call_and_no_others(artifacts: Artifacts) -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "functions").rglob("*.py")]
+    called = {name for source in sources for name in re.findall(r'\bclient\("([a-z-]+)"', source)}
+    data = artifacts.root / "runtime" / "python" / "botocore" / "data"
+    assert {path.name for path in data.iterdir() if path.is_dir()} == called
+
+
 def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
     template: Template, artifacts: Artifacts
 ) -> None:
@@ -65,7 +77,7 @@ def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
     environment = artifacts.environment(function) | {"ENDPOINT_NAME": "some-endpoint"}
     facts = load(function.handler, artifacts, environment)
     assert facts["callable"]
-    assert {"boto3", "tokencount.adapters.endpoint"} <= set(facts["modules"])
+    assert {"botocore.session", "tokencount.adapters.endpoint"} <= set(facts["modules"])
 
 
 def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_url(
@@ -74,7 +86,7 @@ def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_
     function = next(each for each in template.functions.values() if each.handler == "counter.handler.handler")
     facts = load("counter.remote_images.build", artifacts, artifacts.environment(function))
     assert facts["callable"]
-    assert {"boto3", "certifi", "h11", "idna"} <= set(facts["modules"])
+    assert {"botocore.session", "certifi", "h11", "idna"} <= set(facts["modules"])
     assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
 
 

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tokencount.adapters.aws import client
 from tokencount.adapters.endpoint_protocol import read_answer
 from tokencount.domain.delegation import EndpointUnavailable
 from tokencount.domain.errors import CountError, quote
@@ -39,7 +39,7 @@ class SageMakerEndpoint:
     @classmethod
     def named(cls, name: str) -> Self:
         """The endpoint of that name in the function's own account and region."""
-        return cls(boto3.client("sagemaker-runtime", config=_CONFIG), name)
+        return cls(client("sagemaker-runtime", _CONFIG), name)
 
     def count(self, body: bytes, request_id: str, seconds_left: float) -> int:
         """The input tokens of a Messages request (JSON, images inlined).

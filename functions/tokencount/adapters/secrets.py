@@ -1,9 +1,9 @@
 """Secrets Manager."""
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from tokencount.adapters.aws import client
 from tokencount.adapters.node_tokens import KeysUnavailable, NodeKeys
 
 # A request waits for it, and can do without while the keys that are known are good.
@@ -15,7 +15,7 @@ class NodeKeySecret:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._client = boto3.client("secretsmanager", config=_CONFIG)
+        self._client = client("secretsmanager", _CONFIG)
 
     def read(self) -> NodeKeys:
         """The keys as they are now.
