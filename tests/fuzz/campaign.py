@@ -31,14 +31,15 @@ class Campaign:
     Args:
         seed: the same requests for the same number.
         folder: for what schemathesis reads and writes.
+        limits: of the customer who sends them.
     """
 
-    def __init__(self, stack: Stack, seed: int, folder: Path) -> None:
+    def __init__(self, stack: Stack, seed: int, folder: Path, **limits: int) -> None:
         self.figures = Figures()
         self._seed = seed
         self._folder = folder
         self._url = stack.url
-        self._secret = _unlimited_customer(stack)
+        self._secret = _customer(stack, **limits)
         self._client = Client(self._url, self._secret, Contract(document()), self.figures)
 
     def close(self) -> None:
@@ -115,16 +116,18 @@ def _with_served_model() -> dict[str, object]:
     return described
 
 
-def _unlimited_customer(stack: Stack) -> str:
-    """The token of a new user of a new project without limits: as no key, it cannot be revoked by a request."""
+def _customer(
+    stack: Stack, *, requests_per_minute: int = _OUT_OF_THE_WAY, requests_in_flight: int = _OUT_OF_THE_WAY
+) -> str:
+    """The token of a new user of a new project with these limits: as no key, it cannot be revoked by a request."""
     now = datetime.now(UTC)
     account = Account.new(now)
     secret, credential = issue_pat(account, "fuzz", now)
     dynamodb = aws.session().client("dynamodb", endpoint_url=stack.aws_url, config=aws.DIRECT)
     CredentialStore(dynamodb, "CredentialsTable").add(secret, credential)
-    for row, limit in (
-        (f"settings#project#{account.project}", "requests_per_minute"),
-        (f"settings#organization#{account.organization}", "requests_in_flight"),
+    for row in (
+        {"id": f"settings#project#{account.project}", "requests_per_minute": requests_per_minute},
+        {"id": f"settings#organization#{account.organization}", "requests_in_flight": requests_in_flight},
     ):
-        dynamodb.put_item(TableName="LimitsTable", Item=to_item({"id": row, limit: _OUT_OF_THE_WAY}))
+        dynamodb.put_item(TableName="LimitsTable", Item=to_item(row))
     return secret.reveal()

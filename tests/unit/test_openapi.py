@@ -11,6 +11,8 @@ from openapi_spec_validator import validate as validate_document
 
 from docs.openapi.document import FILE, document
 from docs.openapi.schemas import REF
+from edge.paging import PAGE_PARAMETERS
+from edge.record_query import PARAMETERS
 from local.stack import ROOT
 from local.template import Template
 from tests.support.edge import EdgeUnderTest
@@ -156,6 +158,12 @@ def test_its_methods_of_a_path_are_those_that_the_edge_allows(path: str) -> None
     answer = EdgeUnderTest().send("PROPFIND", path.replace("{", "").replace("}", ""))
     assert answer["statusCode"] == 405
     assert set(answer["headers"]["Allow"].split(", ")) == {method.upper() for method in DOCUMENT["paths"][path]}
+
+
+@pytest.mark.parametrize(("path", "names"), [("/v1/requests", PARAMETERS), ("/v1/keys", PAGE_PARAMETERS)])
+def test_a_list_takes_the_query_parameters_that_the_edge_reads(path: str, names: tuple[str, ...]) -> None:
+    parameters = DOCUMENT["paths"][path]["get"]["parameters"]
+    assert [(parameter["in"], parameter["name"]) for parameter in parameters] == [("query", name) for name in names]
 
 
 def test_the_request_of_the_count_route_is_that_of_the_reference() -> None:
