@@ -1,13 +1,10 @@
-"""The 60 seconds that a credential is remembered in a function."""
+"""Credentials, remembered in a function."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 
+from tokencount.adapters.minute_cache import MinuteCache
 from tokencount.domain.credentials import Credential, Secret
 from tokencount.domain.ports import Credentials
-
-CACHE_SECONDS = 60.0
-_CACHE_SIZE = 4096
 
 
 class CachedCredentials:
@@ -19,21 +16,12 @@ class CachedCredentials:
 
     def __init__(self, store: Credentials, clock: Callable[[], float]) -> None:
         self._store = store
-        self._clock = clock
-        self._found: OrderedDict[str, tuple[float, Credential]] = OrderedDict()
+        self._found = MinuteCache[Credential | None](clock)
 
     def find(self, secret: Secret) -> Credential | None:
         """As the store's own; only credentials that exist are remembered."""
-        digest, now = secret.digest, self._clock()
-        if (entry := self._found.get(digest)) and 0 <= now - entry[0] < CACHE_SECONDS:
-            return entry[1]
-        self._found.pop(digest, None)
-        if credential := self._store.find(secret):
-            self._found[digest] = (now, credential)
-            if len(self._found) > _CACHE_SIZE:
-                self._found.popitem(last=False)
-        return credential
+        return self._found.get(secret.digest, lambda: self._store.find(secret))
 
     def forget(self, credential_id: str) -> None:
         """Asks the store again for that credential: it was revoked here."""
-        self._found = OrderedDict(item for item in self._found.items() if item[1][1].id != credential_id)
+        self._found.forget(lambda known: known is not None and known.id == credential_id)

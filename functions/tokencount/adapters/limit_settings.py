@@ -1,14 +1,12 @@
 """What a project or an organization may do: rows of the limits table, over the template's defaults."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokencount.adapters.limits import LimitsTable
+from tokencount.adapters.minute_cache import MinuteCache
 
-CACHE_SECONDS = 60.0
 MAX_LIMIT = 1_000_000_000
-_CACHE_SIZE = 4096
 _IMAGE_BYTES = "remote_image_bytes_per_minute"
 
 
@@ -27,20 +25,11 @@ class _TableSettings:
     ) -> None:
         self._table = table
         self._defaults = defaults
-        self._clock = clock
         self._ignored = ignored
-        self._known: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._known = MinuteCache[int](clock)
 
     def _limit(self, key: str, name: str) -> int:
-        now = self._clock()
-        if (known := self._known.get(key)) and 0 <= now - known[0] < CACHE_SECONDS:
-            return known[1]
-        limit = self._read(key, name)
-        self._known.pop(key, None)
-        self._known[key] = (now, limit)
-        if len(self._known) > _CACHE_SIZE:
-            self._known.popitem(last=False)
-        return limit
+        return self._known.get(key, lambda: self._read(key, name))
 
     def _read(self, key: str, name: str) -> int:
         value: Any = self._table.get(key).get(name)
