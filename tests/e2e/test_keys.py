@@ -11,9 +11,10 @@ import urllib3
 
 from local import aws
 from local.stack import Stack
+from tests.support.counter import counter_event
 from tests.support.requests import EXAMPLE
 from tokencount.adapters.credentials import CredentialStore
-from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
+from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.domain.credentials import INFER_RUN, KEYS_MANAGE, new_secret
 from tokencount.domain.issuing import issue_key
@@ -161,16 +162,7 @@ def test_keys_of_node_tokens_rotate_while_requests_flow(service: Service) -> Non
 def count_directly(stack: Stack, keys: NodeKeys) -> int:
     """The status of a counter that is asked with a token of these keys."""
     token = NodeTokens(keys, lambda: keys).sign(Caller("org_1", "prj_1", (INFER_RUN,), "req_1"))
-    headers = {"content-type": "application/json", "x-request-id": "req_1", NODE_TOKEN_HEADER: token}
-    event = {
-        "resource": COUNT_PATH,
-        "path": COUNT_PATH,
-        "httpMethod": "POST",
-        "headers": headers,
-        "requestContext": {},
-        "body": json.dumps(EXAMPLE),
-        "isBase64Encoded": False,
-    }
+    event = counter_event(json.dumps(EXAMPLE), token)
     status = json.loads(stack.invoke("Qwen35Counter", event).payload)["statusCode"]
     return int(status)
 

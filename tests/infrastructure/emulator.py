@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -21,6 +21,7 @@ import urllib3
 
 from local.template import Function
 from tests.infrastructure.artifacts import ROOT, Artifacts
+from tests.support.http_server import http_server
 
 RAPID = ".venv-sam/lib/python*/site-packages/samcli/local/rapid/aws-lambda-rie-*"
 BINARY = {"x86_64": "aws-lambda-rie-x86_64", "aarch64": "aws-lambda-rie-arm64"}.get(platform.machine())
@@ -95,14 +96,5 @@ def invoke_api(emulators: Mapping[str, Emulator]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(answer)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Invocations) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(Invocations) as url:
+        yield url

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.http_server import running
 from tokencount.adapters import endpoint as adapter
 from tokencount.adapters.endpoint import SageMakerEndpoint
 from tokencount.domain.delegation import EndpointUnavailable
@@ -108,17 +109,14 @@ def gibberish(runtime: Runtime, handler: BaseHTTPRequestHandler) -> None:
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    with Runtime() as runtime:
-        thread = threading.Thread(target=runtime.serve_forever, args=(0.01,))
-        thread.start()
+    runtime = Runtime()
+    with running(runtime) as url:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "test")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME", f"http://127.0.0.1:{runtime.server_port}")
+        monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME", url)
         yield runtime
         runtime.over.set()
-        runtime.shutdown()
-        thread.join()
 
 
 def count(seconds_left: float = 26) -> int:

@@ -10,7 +10,7 @@ from mangum import Mangum
 
 from counter.app import create_app
 from tests.support.logs import ReadableLogger
-from tokencount.adapters.node_protocol import COUNT_PATH
+from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.domain.counting import Counter
 from tokencount.domain.delegation import DelegatingCounter
@@ -18,6 +18,19 @@ from tokencount.domain.ports import Caller
 
 KEYS = NodeKeys("a", {"a": "k" * 64})
 CALLER = Caller("org", "proj", ("infer:run",), "req_1")
+
+
+def counter_event(body: str, token: str, request_id: str = "req_1") -> dict[str, Any]:
+    """What the edge sends to a counter."""
+    return {
+        "resource": COUNT_PATH,
+        "path": COUNT_PATH,
+        "httpMethod": "POST",
+        "headers": {"content-type": "application/json", "x-request-id": request_id, NODE_TOKEN_HEADER: token},
+        "requestContext": {},
+        "body": body,
+        "isBase64Encoded": False,
+    }
 
 
 def no_refresh() -> NodeKeys:
@@ -35,16 +48,7 @@ class CounterUnderTest:
 
     def send(self, body: Any, token: str | None = None, request_id: str = "req_1") -> dict[str, Any]:
         signed = NodeTokens(KEYS, no_refresh).sign(CALLER) if token is None else token
-        headers = {"content-type": "application/json", "x-request-id": request_id, "x-b3os-node-token": signed}
-        event = {
-            "resource": COUNT_PATH,
-            "path": COUNT_PATH,
-            "httpMethod": "POST",
-            "headers": headers,
-            "requestContext": {},
-            "body": body if isinstance(body, str) else json.dumps(body),
-            "isBase64Encoded": False,
-        }
+        event = counter_event(body if isinstance(body, str) else json.dumps(body), signed, request_id)
         answer = self.handler(event, None)  # type: ignore[arg-type]
         details = json.loads(answer["headers"]["x-b3os-details"])
         return {"status": answer["statusCode"], "body": json.loads(answer["body"]), "details": details} | answer

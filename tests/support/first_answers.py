@@ -1,16 +1,16 @@
 """A loopback proxy before the stack that gives the first answers itself: those that no client can ask the stack for."""
 
 import json
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import urllib3
 
 from local.proxy import http_response
 from tests.support.edge import CONTEXT, EdgeUnderTest, event
+from tests.support.http_server import http_server
 from tests.support.requests import Json, request
 from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.domain.errors import CountError
@@ -51,9 +51,6 @@ def front_of(stack_url: str) -> Iterator[Front]:
     """The proxy, while it runs."""
 
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -73,13 +70,6 @@ def front_of(stack_url: str) -> Iterator[Front]:
             self.end_headers()
             self.wfile.write(body)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    front = Front(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with http_server(Handler) as url:
+        front = Front(url)
         yield front
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -11,7 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.support.http_server import http_server
 
 
 @dataclass
@@ -42,27 +44,18 @@ class StandInHub:
     @contextmanager
     def running(self) -> Iterator["StandInHub"]:
         """Serve until the block ends."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
-        self.url = f"http://127.0.0.1:{server.server_port}"
-        self.storage = f"http://localhost:{server.server_port}"
         self.released = threading.Event()
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.released.set()
-            server.shutdown()
-            thread.join()
-            server.server_close()
+        with http_server(type("Handler", (_Handler,), {"hub": self})) as self.url:
+            self.storage = self.url.replace("127.0.0.1", "localhost")
+            try:
+                yield self
+            finally:
+                self.released.set()
 
 
 class _Handler(BaseHTTPRequestHandler):
     hub: StandInHub
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
     def do_HEAD(self) -> None:
         self._answer(body=False)

@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote
+
+from tests.support.http_server import http_server
 
 
 @contextmanager
@@ -15,9 +16,6 @@ def npm_registry(name: str, tarball: bytes) -> Iterator[str]:
     """The registry's URL, while it serves version 1.0.0 of the package."""
 
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
         def do_GET(self) -> None:
             if self.path == "/package.tgz":
                 self._send(200, tarball)
@@ -38,13 +36,5 @@ def npm_registry(name: str, tarball: bytes) -> Iterator[str]:
         version = {"name": name, "version": "1.0.0", "dist": dist}
         return {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with http_server(Handler) as url:
         yield url
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
