@@ -3,11 +3,9 @@
 import time
 
 from aws_lambda_powertools import Logger
-from botocore.config import Config
 
-from tokencount.adapters.aws import client
 from tokencount.adapters.egress import EgressGuard
-from tokencount.adapters.limit_settings import TableImageLimits
+from tokencount.adapters.limit_settings import TableImageLimits, ignored_settings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
 from tokencount.adapters.metrics import limiter_unavailable
 from tokencount.adapters.node_tokens import utc_now
@@ -15,22 +13,15 @@ from tokencount.adapters.remote_images import RemoteImages
 from tokencount.adapters.settings import CounterSettings
 from tokencount.domain.image_budget import ImageBudget
 
-# One attempt: after a lost answer a second one would count twice.
-_LIMITS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
-
 
 def build(settings: CounterSettings, logger: Logger) -> RemoteImages:
     """The remote images of a counter function."""
-
-    def ignored(row: str, attribute: str) -> None:
-        logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
-
-    table = LimitsTable(client("dynamodb", _LIMITS), settings.limits_table)
+    table = LimitsTable.named(settings.limits_table)
     limits = TableImageLimits(
         table,
         remote_image_bytes_per_minute=settings.remote_image_bytes_per_minute,
         clock=time.time,
-        ignored=ignored,
+        ignored=ignored_settings(logger),
     )
     budget = ImageBudget(DynamoWindows(table), limits, now=utc_now, unavailable=limiter_unavailable)
     guard = EgressGuard(allowed=settings.image_hosts_allowed, denied=settings.image_hosts_denied)

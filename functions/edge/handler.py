@@ -23,7 +23,7 @@ from tokencount.adapters.aws import client
 from tokencount.adapters.credential_cache import CachedCredentials
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.leases import DynamoLeases
-from tokencount.adapters.limit_settings import TableLimitSettings
+from tokencount.adapters.limit_settings import TableLimitSettings, ignored_settings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
 from tokencount.adapters.metrics import limiter_unavailable
 from tokencount.adapters.node_tokens import NodeTokens, utc_now
@@ -38,8 +38,6 @@ from tokencount.domain.limiter import Limiter
 _INVOKE = Config(read_timeout=27, connect_timeout=0.5, tcp_keepalive=True, retries={"total_max_attempts": 1})
 # A table that does not answer in time is not waited for: the request goes on without it.
 _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 2, "mode": "standard"})
-# One attempt: after a lost answer a second one would count twice.
-_LIMITS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 _SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 
 
@@ -71,16 +69,13 @@ def build(settings: EdgeSettings) -> Edge:
 
 
 def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
-    def ignored(row: str, attribute: str) -> None:
-        logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
-
-    table = LimitsTable(client("dynamodb", _LIMITS), settings.limits_table)
+    table = LimitsTable.named(settings.limits_table)
     limit_settings = TableLimitSettings(
         table,
         requests_per_minute=settings.requests_per_minute,
         requests_in_flight=settings.requests_in_flight,
         clock=time.time,
-        ignored=ignored,
+        ignored=ignored_settings(logger),
     )
     return Limiter(
         DynamoWindows(table), DynamoLeases(table), limit_settings, now=utc_now, unavailable=limiter_unavailable

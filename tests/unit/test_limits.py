@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.edge import EdgeUnderTest
-from tokencount.adapters.limit_settings import MAX_LIMIT, TableLimitSettings
+from tests.support.logs import ReadableLogger
+from tokencount.adapters.limit_settings import MAX_LIMIT, TableLimitSettings, ignored_settings
 from tokencount.domain.errors import ConcurrencyLimited, NodeUnavailable, RateLimited
 from tokencount.domain.limiter import Limiter
 from tokencount.domain.limits import Allowance, LimitsUnavailable, Usage, Window
@@ -222,6 +223,13 @@ def test_a_wrong_value_is_told_of_and_the_default_holds(wrong: Any) -> None:
     read, ignored = settings(Rows({"settings#project#p": {"requests_per_minute": wrong}}))
     assert read.requests_per_minute("p") == 600
     assert ignored == [("settings#project#p", "requests_per_minute")]
+
+
+def test_the_log_names_the_row_and_the_attribute_of_a_wrong_value() -> None:
+    logger = ReadableLogger()
+    ignored_settings(logger)("settings#project#p", "requests_per_minute")
+    [line] = logger.lines
+    assert (line["level"], line["row"], line["attribute"]) == ("WARNING", "settings#project#p", "requests_per_minute")
 
 
 def test_a_row_and_its_absence_are_remembered_for_a_minute_at_most() -> None:

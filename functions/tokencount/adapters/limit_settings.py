@@ -3,11 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aws_lambda_powertools import Logger
+
 from tokencount.adapters.limits import LimitsTable
 from tokencount.adapters.minute_cache import MinuteCache
 
 MAX_LIMIT = 1_000_000_000
 _IMAGE_BYTES = "remote_image_bytes_per_minute"
+
+
+def ignored_settings(logger: Logger) -> Callable[[str, str], None]:
+    """What a function does where a setting is no limit: its log names the row and the attribute."""
+
+    def ignored(row: str, attribute: str) -> None:
+        logger.warning("a setting is no limit: the default holds", extra={"row": row, "attribute": attribute})
+
+    return ignored
 
 
 class _TableSettings:

@@ -6,10 +6,12 @@ has ended is read from its key, whether a lease has is compared in the condition
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from tokencount.adapters.aws import client
 from tokencount.adapters.dynamodb import from_item, to_item
 from tokencount.domain.limits import LimitsUnavailable, Usage, Window
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 # How long a row outlives what it holds: more than the clocks of the functions that share it can disagree.
 KEPT_SECONDS = 3600
+# One attempt: after a lost answer a second one would count twice.
+_CONFIG = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,17 @@ class LimitsTable:
     """The limits table.
 
     Args:
-        client: a DynamoDB client that makes one attempt: a second one, after a lost answer, would count twice.
+        client: a DynamoDB client that makes one attempt.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._client = client
         self._table = table
+
+    @classmethod
+    def named(cls, table: str) -> Self:
+        """The table of that name in the function's own account and region."""
+        return cls(client("dynamodb", _CONFIG), table)
 
     def get(self, key: str) -> dict[str, Any]:
         """A row, empty where there is none. Raises LimitsUnavailable."""
