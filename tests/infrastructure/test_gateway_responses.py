@@ -66,10 +66,11 @@ def test_a_refusal_has_the_openai_shape(responses: dict[str, Any], kind: str) ->
     assert error == {"type": type_, "param": None, "code": code}
 
 
-def test_each_carries_the_request_id_under_both_names(responses: dict[str, Any]) -> None:
+def test_each_carries_the_gateway_s_request_id_under_both_names_and_no_timing(responses: dict[str, Any]) -> None:
     for response in responses.values():
         headers = response["ResponseParameters"]["Headers"]
         assert headers["request-id"] == headers["x-request-id"] == "context.requestId"
+        assert headers.keys() <= {"request-id", "x-request-id", "Retry-After"}
 
 
 def test_those_worth_another_try_say_when(responses: dict[str, Any]) -> None:
