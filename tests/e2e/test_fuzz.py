@@ -26,7 +26,7 @@ def campaign(stack: Stack, tmp_path: Path) -> Iterator[Campaign]:
 
 
 def test_what_schemathesis_makes_of_the_document_is_answered_as_the_document_says(campaign: Campaign) -> None:
-    campaign.schemathesis("coverage")
+    campaign.schemathesis("examples", "coverage")
     assert campaign.figures.requests > 500
 
 

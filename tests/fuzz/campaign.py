@@ -31,12 +31,14 @@ class Campaign:
     Args:
         seed: the same requests for the same number.
         folder: for what schemathesis reads and writes.
+        figures: of earlier requests, to go on with.
         limits: of the customer who sends them.
     """
 
-    def __init__(self, stack: Stack, seed: int, folder: Path, **limits: int) -> None:
-        self.figures = Figures()
+    def __init__(self, stack: Stack, seed: int, folder: Path, figures: Figures | None = None, **limits: int) -> None:
+        self.figures = figures or Figures()
         self._seed = seed
+        self._batches = 0
         self._folder = folder
         self._url = stack.url
         self._secret = _customer(stack, **limits)
@@ -54,10 +56,10 @@ class Campaign:
         """At least `number` requests of a kind. Raises Broken, with the smallest request that shows it."""
         wanted = self.figures.requests + number
         while (missing := wanted - self.figures.requests) > 0:
-            # The next seed depends on nothing but what was sent before.
-            self._send_batch(requests, min(missing, _BATCH), self._seed + self.figures.requests)
+            self._send_batch(requests, min(missing, _BATCH), of_seed=self._seed * 1000 + self._batches)
+            self._batches += 1
 
-    def _send_batch(self, requests: st.SearchStrategy[Request], number: int, of_seed: int) -> None:
+    def _send_batch(self, requests: st.SearchStrategy[Request], number: int, *, of_seed: int) -> None:
         @seed(of_seed)
         @settings(
             max_examples=number,
@@ -103,7 +105,8 @@ class Campaign:
 def _command(described: Path, url: str, secret: str) -> list[str]:
     return [
         sys.executable, "-m", "schemathesis.cli", "run", str(described), f"--url={url}",
-        f"--header=Authorization: Bearer {secret}", f"--request-timeout={SECONDS}", "--warnings=off",
+        f"--header=Authorization: Bearer {secret}", f"--request-timeout={SECONDS}",
+        "--warnings=off", "--suppress-health-check=all",
         # A schema cannot say all: a cursor must be ours, a time in the future, an image an image.
         "--checks=all", "--exclude-checks=positive_data_acceptance",
     ]  # fmt: skip
