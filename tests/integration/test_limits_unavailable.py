@@ -3,6 +3,7 @@
 import json
 import socket
 import time
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -11,6 +12,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 
 from tests.support.edge import NOW, EdgeUnderTest
+from tests.support.http_server import http_server
 from tests.support.internet import HOST, internet, plain
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableImageLimits, TableLimitSettings
@@ -20,6 +22,7 @@ from tokencount.adapters.remote_images import RemoteImages
 from tokencount.domain.chat import Image
 from tokencount.domain.image_budget import ImageBudget
 from tokencount.domain.limiter import Limiter
+from tokencount.domain.limits import LimitsUnavailable, Window
 from tokencount.domain.ports import Caller
 
 if TYPE_CHECKING:
@@ -121,6 +124,27 @@ def test_a_table_that_begins_to_refuse_in_the_middle_stops_nothing_and_what_was_
         table.assert_no_pending_responses()
     assert headers["RateLimit-Remaining"] == "8"
     assert len(metrics(capsys.readouterr().out)) == 1
+
+
+def test_a_function_s_own_table_is_asked_once_whatever_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Broken(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.headers["x-amz-target"].partition(".")[2])
+            self.send_response(500)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with http_server(Broken) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+        windows = DynamoWindows(LimitsTable.named("limits"))
+        with pytest.raises(LimitsUnavailable):
+            windows.reserve("p", Window.at(NOW), 1, 10)
+    assert asked == ["UpdateItem"]
 
 
 def test_images_by_url_are_fetched_though_their_budget_is_out_of_reach(capsys: pytest.CaptureFixture[str]) -> None:
