@@ -67,10 +67,19 @@ fuzz: .venv/dev layers
 	@$(VENV)/python -m tests.fuzz
 	@FUZZ_BOMBS=all $(VENV)/python -m pytest --quiet tests/e2e/test_bombs.py
 
-# Each writes its section of docs/benchmarks.md, in some minutes.
-.PHONY: bench-images
-bench-images: .venv/dev layers
-	@$(VENV)/python -m bench.images --write docs/benchmarks.md
+# All tables of docs/benchmarks.md, or those that TABLES names: some six minutes with the 20 ROUNDS of each.
+ROUNDS ?= 20
+.PHONY: bench
+bench: .venv/dev .build/obvious/installed layers
+	@$(VENV)/python -m bench $(TABLES) --rounds $(ROUNDS) --python $(shell $(PYTHON) -c 'import sys; print(sys.executable)') \
+		--obvious .build/obvious/bin/python --write docs/benchmarks.md
+
+# What a counter is compared with.
+.build/obvious/installed: locks/obvious.txt
+	@echo "installing the obvious counter's packages into .build/obvious"
+	@$(PYTHON) -m venv .build/obvious
+	@.build/obvious/bin/python $(PIP_INSTALL) -r locks/obvious.txt || { rm -rf .build/obvious; exit 1; }
+	@touch $@
 
 # The document of the HTTP contract, from the code's own facts.
 openapi: .venv/dev
@@ -87,6 +96,7 @@ lock: .venv/dev
 	$(COMPILE) $(RUN_GROUPS) --group endpoint --group test --group check -o locks/dev.txt
 	$(COMPILE) $(RUN_GROUPS) -c locks/dev.txt -o locks/run.txt
 	$(COMPILE) --group endpoint --group gpu -c locks/dev.txt -o locks/endpoint.txt
+	$(COMPILE) --group obvious -c locks/dev.txt -o locks/obvious.txt
 	$(COMPILE) --group sam -o locks/sam.txt
 	$(COMPILE) --group anthropic-1 -o locks/anthropic-1.txt
 	$(COMPILE) --group node -o locks/node.txt

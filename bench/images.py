@@ -1,31 +1,28 @@
 """Requests with images: how long the function, the endpoint and transformers' processor take, and how much memory.
 
-    python -m bench.images [--rounds 20] [--write docs/benchmarks.md]
-
 Every way gives the same number, or there are no figures. The endpoint runs in a process of its own, on the CPU.
 """
 
-import argparse
 import base64
 import json
 import random
 from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 
 import urllib3
 from PIL import Image, ImageFilter
 
 from bench.machine import described
+from bench.options import LAYERS, Options
 from bench.peak import Process
-from bench.report import replace_section, table
+from bench.report import table
 from bench.samples import Spread, interleaved, ratios
 from bench.ways import Container, Function, Naive, Way
-from local.stack import CONTAINER, ROOT, Stack
+from local.stack import CONTAINER, Stack
 
 MODEL = "b3os/qwen3.5-9b"
-LAYER = ROOT / ".build" / "layers" / "qwen3.5-9b" / "model"
+LAYER = LAYERS / "qwen3.5-9b" / "model"
 NUMBERS = (1, 8, 40)
 SIZE = (800, 600)
 LARGE = 4_500_000
@@ -33,23 +30,16 @@ PACKAGES = ("transformers", "torch", "tokenizers", "pillow", "numpy")
 TITLE = "Images"
 
 
-def main() -> None:
-    """Measure, print, and write where told."""
-    parser = argparse.ArgumentParser(prog="python -m bench.images")
-    parser.add_argument("--rounds", type=int, default=20, help="times that each way counts each request")
-    parser.add_argument("--write", type=Path, help="document whose section is replaced")
-    options = parser.parse_args()
+def section(options: Options) -> str:
+    """The tables of the document."""
     photos = [photo(seed) for seed in range(max(NUMBERS))]
     with Stack() as stack:
         memory = [used(stack, "function", photos)]
     with Stack(endpoint=CONTAINER) as stack:
         memory.append(used(stack, "endpoint", photos))
         [endpoint] = stack.endpoints.values()
-        times = list(timed(endpoint.url, photos, options.rounds))
-    text = report(times, memory, options.rounds)
-    print(text)
-    if options.write:
-        options.write.write_text(replace_section(options.write.read_text("utf-8"), TITLE, text), "utf-8")
+        times = list(timed(endpoint.url, photos, options.few))
+    return report(times, memory, options.few)
 
 
 def photo(seed: int) -> bytes:
@@ -112,7 +102,7 @@ def report(times: list[list[str]], memory: list[list[str]], rounds: int) -> str:
     """The section of the document."""
     return f"""
 {described(*PACKAGES)}
-`make bench-images`: each request counted {rounds} times in each way, in turn; medians, with what the middle half lies
+`make bench`: each request counted {rounds} times in each way, in turn; medians, with what the middle half lies
 between. Images are JPEGs of {SIZE[0]}x{SIZE[1]} pixels; one request at a time, from its JSON text to the number, the
 same in all three ways:
 
@@ -126,7 +116,3 @@ Memory of the counter's process in the local stack while five such requests of s
 
 {table(["route", "request, MB", "most at the start, MB", "before, MB", "most meanwhile, MB"], memory)}
 """
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,16 @@
 """What is measured is what it says: every way counts the same, and memory that came and went is seen."""
 
 import os
+import random
 import sys
 
 import pytest
 
+from bench.counters import Ours, Plain, Transformers
+from bench.growth import HOSTILE
 from bench.images import photo, request
 from bench.peak import Process
+from bench.texts import agent, body
 from bench.ways import Function, Naive
 from tests.conftest import LAYERS
 from tests.support.requests import count
@@ -30,3 +34,10 @@ def test_a_peak_is_seen_after_it_is_over_and_forgotten_when_told() -> None:
     assert process.peak > before + 70
     process.forget()
     assert process.peak < before + 40
+
+
+def test_text_is_counted_the_same_by_every_way_that_is_measured(qwen: Counter) -> None:
+    ways, dice = (Ours(MODEL), Plain(MODEL), Transformers(MODEL)), random.Random(0)
+    for made in (agent(dice, 2000), *(make(dice, 200) for make in HOSTILE.values())):
+        text = body(qwen.model.id, made)
+        assert {way.count(text) for way in ways} == {count(qwen, loads(text))}

@@ -1,9 +1,13 @@
 """Figures are taken in turn, summed up by what the middle half lies between, and put where the last ones stood."""
 
+import random
+
 import pytest
 
 from bench.report import replace_section, table
 from bench.samples import Spread, interleaved, ratios
+from bench.texts import agent, body
+from bench.whole import parts
 
 
 def test_a_spread_is_the_median_and_the_quartiles() -> None:
@@ -39,3 +43,18 @@ def test_a_section_takes_the_place_of_the_one_of_its_name(before: str, after: st
 
 def test_a_table_is_markdown() -> None:
     assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_parts_of_a_request_add_up_to_what_its_client_waited_for() -> None:
+    phases = {"edge_auth": 2.0, "edge_upstream": 9.0, "parse": 1.0, "render": 2.0, "encode": 3.0, "total": 15.0}
+    timing = parts(20.0, phases)
+    assert timing.pop("all") == 20.0
+    assert timing["invoke and answer"] == 3.0
+    assert sum(timing.values()) == 20.0
+
+
+def test_text_that_is_to_be_unseen_is_another_each_time_and_the_same_in_each_run() -> None:
+    dice = random.Random(0)
+    first, second = agent(dice, 1000), agent(dice, 1000)
+    assert first != second
+    assert body("m", agent(random.Random(0), 1000)) == body("m", first)
