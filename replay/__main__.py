@@ -45,7 +45,7 @@ def _target(url: str | None, key: str | None) -> Iterator[Target]:
     if url:
         yield Service(url, key or _key_of_running_stack(url))
     else:
-        with Stack() as stack:
+        with Stack(warm=False) as stack:
             yield Function(stack)
 
 

@@ -71,17 +71,19 @@ def running(root: Path, container: str) -> Iterator[Client]:
 
 
 def clone(root: Path, *, fallback: bool) -> Path:
-    """The repository, but counters have 8 seconds, and the manifests allow a fallback or do not."""
+    """The repository with the models that have an endpoint: counters have 8 seconds, and a fallback is allowed or not."""
     for name in ("functions", "layers"):
         (root / name).symlink_to(ROOT / name)
     template = (ROOT / "template.yaml").read_text("utf-8")
     assert template.count("Timeout: 26") == 1
     (root / "template.yaml").write_text(template.replace("Timeout: 26", "Timeout: 8"), "utf-8")
     for built in (ROOT / ".build" / "layers").glob("*/model"):
+        data = json.loads((built / "model.json").read_bytes())
+        if data["endpoint"] is None:
+            continue
         model = root / built.relative_to(ROOT)
         shutil.copytree(built, model, copy_function=os.symlink)
-        data = json.loads((built / "model.json").read_bytes())
-        data["endpoint"] = data["endpoint"] and data["endpoint"] | {"fallback": fallback}
+        data["endpoint"] |= {"fallback": fallback}
         (model / "model.json").unlink()
         (model / "model.json").write_text(json.dumps(data), "utf-8")
     return root

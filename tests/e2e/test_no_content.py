@@ -91,7 +91,7 @@ class Service:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     state = tmp_path_factory.mktemp("no-content")
-    with Stack(state=state) as stack:
+    with Stack(state=state, warm=False) as stack:
         yield Service(stack, state / "logs")
 
 

@@ -126,7 +126,7 @@ def outage(tmp_path: Path) -> Iterator[tuple[Client, Outage, Path]]:
         (tmp_path / name).symlink_to(ROOT / name)
     text = (ROOT / "template.yaml").read_text()
     (tmp_path / "template.yaml").write_text(text.replace("VisibilityTimeout: 180", "VisibilityTimeout: 1"))
-    with Stack(root=tmp_path, state=tmp_path / "state") as stack:
+    with Stack(root=tmp_path, state=tmp_path / "state", warm=False) as stack:
         yield Client(stack), Outage(stack, stack.template), tmp_path / "state" / "logs"
 
 

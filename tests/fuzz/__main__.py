@@ -35,7 +35,7 @@ def _round(figures: Figures, requests: int, seed: int) -> None:
     before = figures.requests
     with (
         TemporaryDirectory() as folder,
-        Stack(state=Path(folder)) as stack,
+        Stack(state=Path(folder), warm=False) as stack,
         closing(Campaign(stack, seed, Path(folder), figures)) as campaign,
     ):
         campaign.send(strange_requests(), requests // 5)
