@@ -6,13 +6,19 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import Session
 
+from tokencount.adapters.snapshot import after_restore, before_snapshot, renew_randomness
+
 
 def client(service: str, config: Config | None = None) -> Any:
     """A client in the function's own region; all of them share what was read of botocore's own files."""
-    return session().create_client(service, config=config)
+    made = session().create_client(service, config=config)
+    # A connection that was opened before would be dead in what is restored.
+    before_snapshot(made.close)
+    return made
 
 
 @cache
 def session() -> Session:
     """Whose credentials and region the clients have; a process has one."""
+    after_restore(renew_randomness)
     return Session()
