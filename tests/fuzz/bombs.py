@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tests.fuzz.pictures import png, png_bomb
 from tests.support.requests import QWEN, Json, assistant, image, picture, request, text, tool, user
@@ -42,8 +43,23 @@ def _with_keys(start: str, end: str, size: int = LARGEST) -> bytes:
     return (start + ",".join(f'"{key:07}":1' for key in range(number)) + end).encode()
 
 
+def _tools(schema: Json, number: int) -> list[Json]:
+    return [tool(f"f{n}", input_schema=schema) for n in range(number)]
+
+
+def _deep() -> Json:
+    schema: Any = [1] * 30_000
+    for _ in range(28):
+        schema = [schema]
+    return {"a": schema}
+
+
+def _long_lists() -> Json:
+    return {"properties": {f"{n:x}": {} for n in range(3500)}, "required": [f"z{n:x}" for n in range(3500)]}
+
+
 def _sent(body: Json) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode()
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _with_chunk(kind: bytes) -> Callable[[], bytes]:
@@ -89,9 +105,10 @@ PROMPTS: dict[str, Callable[[int], bytes]] = {
         '{"role":"user","content":"a"},{"role":"assistant","content":"b"}', size, '{"role":"user","content":"c"}'
     ),
     "blocks": lambda size: _with_messages('{"role":"user","content":[{"type":"text","text":"a"}]}', size),
-    "tools of 57 KB": lambda size: _sent(
-        request(user("hi"), tools=[_TOOL | {"name": f"f{n}"} for n in range(size // 57_000)])
-    ),
+    "tools of 57 KB": lambda size: _sent(request(user("hi"), tools=_tools(_TOOL["input_schema"], size // 57_000))),
+    # Templates that write tools out indented, or look for each parameter in the list of the required ones.
+    "tools of 29 levels": lambda size: _sent(request(user("hi"), tools=_tools(_deep(), size // 61_000))),
+    "tools with long lists": lambda size: _sent(request(user("hi"), tools=_tools(_long_lists(), size // 56_000))),
     "images": lambda size: _sent(request(user(*[image(picture(1, 1))] * (size // 181)))),
     "a call with many ones": lambda size: _filled(_CALLING + '"a":[', "1,", "1]" + _CALLED, size),
     # Templates write it out: four characters become nineteen.
