@@ -12,7 +12,7 @@ LARGEST = 4_718_592  # what a model takes
 _REQUEST = f'{{"model":"{QWEN}","messages":[{{"role":"user","content":"hi"}}'
 _CALLING = _REQUEST + ',{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{'
 _CALLED = '}},{"type":"text","text":"b"}]}]}'
-_TOOL = tool("f", input_schema={"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(2000)}})
+_TOOL = tool("f", input_schema={"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(2350)}})
 # Each is one word, many words, one token or many tokens, in one byte or in several.
 PIECES = (
     " ", "\n", "\t", " \n", "\u00a0", "a", "aB", "0", "0 ", ".", "'", "<|", "-=", "\t.", "1>", "a_", "\u00a0.", "²",
@@ -91,7 +91,7 @@ REQUESTS: dict[str, Callable[[], bytes]] = {
     "two million faults": partial(_with_messages, "1"),
     "faulty messages": partial(_with_messages, "{}"),
     "10,000 messages": lambda: _sent(request(*[user("hi"), assistant("ho")] * 5000)),
-    "a tool of 57 KB": lambda: _sent(request(user("hi"), tools=[_TOOL])),
+    "a tool of 60 KB": lambda: _sent(request(user("hi"), tools=[_TOOL])),
     "an image of absurd size": lambda: _sent(request(user(image(png(2**31 - 1, 2**31 - 1))))),
     "an image of 30,000 pixels a side": lambda: _sent(request(user(image(png(30_000, 30_000))))),
     "an image with a compressed text": _with_chunk(b"zTXt"),
@@ -105,7 +105,7 @@ PROMPTS: dict[str, Callable[[int], bytes]] = {
         '{"role":"user","content":"a"},{"role":"assistant","content":"b"}', size, '{"role":"user","content":"c"}'
     ),
     "blocks": lambda size: _with_messages('{"role":"user","content":[{"type":"text","text":"a"}]}', size),
-    "tools of 57 KB": lambda size: _sent(request(user("hi"), tools=_tools(_TOOL["input_schema"], size // 57_000))),
+    "tools of 60 KB": lambda size: _sent(request(user("hi"), tools=_tools(_TOOL["input_schema"], size // 61_000))),
     # Templates that write tools out indented, or look for each parameter in the list of the required ones.
     "tools of 29 levels": lambda size: _sent(request(user("hi"), tools=_tools(_deep(), size // 61_000))),
     "tools with long lists": lambda size: _sent(request(user("hi"), tools=_tools(_long_lists(), size // 56_000))),
