@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from layers.downloads import sha256, write_atomically
+from layers.engine_check import admitted_engine, installed_engine
 from layers.manifest import Manifest
 
 
@@ -37,14 +38,16 @@ class Store:
 
     def put(self, name: str, manifest_path: Path, manifest: Manifest, files: dict[str, bytes], source: str) -> str:
         """Put a layer in place, all its files at once; returns its tokenizer revision."""
-        described = describe(manifest, files)
-        files = {**files, "model.json": (json.dumps(described, ensure_ascii=False, indent=2) + "\n").encode()}
-        stamp = {"source": source, "made_from": self._made_from(manifest_path), "files": _digests(files)}
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=self.folder) as temporary:
             new, old = Path(temporary, "new"), Path(temporary, "old")
             for file, data in files.items():
                 write_atomically(new / "model" / file, data)
+            described = describe(manifest, files, admitted_engine(new / "model" / "tokenizer.json"))
+            description = (json.dumps(described, ensure_ascii=False, indent=2) + "\n").encode()
+            write_atomically(new / "model" / "model.json", description)
+            digests = _digests({**files, "model.json": description})
+            stamp = {"source": source, "made_from": self._made_from(manifest_path), "files": digests}
             write_atomically(new / "stamp.json", json.dumps(stamp, indent=2).encode())
             if (self.folder / name).exists():
                 (self.folder / name).rename(old)
@@ -52,11 +55,12 @@ class Store:
         return str(described["tokenizer_revision"])
 
     def _made_from(self, manifest: Path) -> str:
-        return hashlib.sha256(_digest(manifest) + self._builder.encode()).hexdigest()
+        # A change of the engine too: what was checked is one version.
+        return hashlib.sha256(f"{_digest(manifest).hex()} {self._builder} {installed_engine()}".encode()).hexdigest()
 
 
-def describe(manifest: Manifest, files: dict[str, bytes]) -> dict[str, Any]:
-    """A layer's model.json."""
+def describe(manifest: Manifest, files: dict[str, bytes], fast_engine: str | None) -> dict[str, Any]:
+    """A layer's model.json; `fast_engine` is the one that was found to be exact."""
     digests = _digests(files)
     lines = "".join(f"{file} {digest}\n" for file, digest in sorted(digests.items()))
     return {
@@ -68,6 +72,7 @@ def describe(manifest: Manifest, files: dict[str, bytes]) -> dict[str, Any]:
         "template": manifest.template.model_dump(),
         "image": manifest.image,
         "endpoint": manifest.endpoint,
+        "fast_engine": fast_engine,
     }
 
 

@@ -27,11 +27,21 @@ Counters = Callable[[str], Counter]
 @pytest.fixture(scope="session")
 def counters() -> Counters:
     """Gives the counter of a built layer by its folder's name; without the layer the test is skipped."""
+    return _counters(None)
+
+
+@pytest.fixture(scope="session")
+def fast_counters() -> Counters:
+    """The same with the fast engine, which every built layer admits."""
+    return _counters(0)
+
+
+def _counters(fast_engine_after: int | None) -> Counters:
     images = Images(RemoteImages(EgressGuard(), without_budget).fetch)
 
     @cache
     def load(name: str) -> Counter:
-        return load_counter(LAYERS / name / "model", images, lambda: NOW)
+        return load_counter(LAYERS / name / "model", images, lambda: NOW, fast_engine_after)
 
     def counter(name: str) -> Counter:
         if not (LAYERS / name / "model").exists():

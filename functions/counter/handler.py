@@ -45,8 +45,9 @@ def build(settings: CounterSettings) -> Mangum:
         return build_remote_images(settings, logger)
 
     images = Images(lambda images, caller: remote_images().fetch(images, caller))
-    counter = DelegatingCounter(load_counter(settings.model_dir, images), _endpoint(settings.endpoint_name))
-    return Mangum(create_app(counter, tokens, logger), lifespan="off")
+    counter = load_counter(settings.model_dir, images, fast_engine_after=settings.fast_engine_after)
+    delegating = DelegatingCounter(counter, _endpoint(settings.endpoint_name))
+    return Mangum(create_app(delegating, tokens, logger), lifespan="off")
 
 
 def _endpoint(name: str | None) -> Endpoint | None:

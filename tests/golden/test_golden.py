@@ -17,9 +17,12 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("engine", ["exact", "fast"])
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_a_request_counts_what_transformers_counts(name: str, case: dict[str, Any], counters: Counters) -> None:
-    counter = counters(name)
+def test_a_request_counts_what_transformers_counts(
+    name: str, case: dict[str, Any], engine: str, counters: Counters, fast_counters: Counters
+) -> None:
+    counter = (fast_counters if engine == "fast" else counters)(name)
     assert case["request"]["model"] == counter.model.id
     assert count(counter, case["request"]) == case["input_tokens"]
 

@@ -1,4 +1,4 @@
-"""A long text is counted piece by piece, and the count is that of the whole."""
+"""A long text is counted piece by piece, by either engine, and the count is that of the whole."""
 
 import random
 import re
@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from tests.conftest import LAYERS
 from tests.fuzz.grammar import CHARGED
 from tokencount.adapters import tokenizer as adapter
+from tokencount.adapters.engines import ExactEngine, FastEngine
 from tokencount.adapters.text_cuts import pairs_apart, safe_cut
 from tokencount.adapters.tokenizer import HuggingFaceTokenizer
 
@@ -35,9 +36,11 @@ def whole(files: Path) -> Tokenizer:
     return Tokenizer.from_file(str(files))
 
 
-@pytest.fixture(scope="module")
-def counted(files: Path) -> HuggingFaceTokenizer:
-    return HuggingFaceTokenizer(files)
+@pytest.fixture(scope="module", params=[ExactEngine, FastEngine])
+def counted(files: Path, request: pytest.FixtureRequest) -> HuggingFaceTokenizer:
+    tokenizer = HuggingFaceTokenizer(files)
+    tokenizer.use(request.param(files))
+    return tokenizer
 
 
 def test_something_is_known_of_the_tokenizer_of_every_served_model(whole: Tokenizer) -> None:

@@ -54,6 +54,19 @@ def test_a_wrong_value_is_named(change: dict[str, str]) -> None:
         EdgeSettings.from_env(EDGE | change)
 
 
+def test_the_fast_engine_is_loaded_at_once_only_where_nobody_waits_for_the_start() -> None:
+    def after(**env: str) -> int | None:
+        return CounterSettings.from_env(COUNTER | env).fast_engine_after
+
+    assert after(AWS_LAMBDA_INITIALIZATION_TYPE="snap-start") == 0
+    assert after(AWS_LAMBDA_INITIALIZATION_TYPE="provisioned-concurrency") == 0
+    assert after(AWS_LAMBDA_INITIALIZATION_TYPE="on-demand") is None
+    assert after() is None
+    assert after(FAST_ENGINE_AFTER="20") == 20
+    with pytest.raises(BadSetting, match="FAST_ENGINE_AFTER"):
+        after(FAST_ENGINE_AFTER="soon")
+
+
 def test_host_suffixes_stand_between_commas_and_a_list_may_be_empty() -> None:
     hosts = {"IMAGE_HOSTS_ALLOWED": "images.example, .CDN.example.,", "IMAGE_HOSTS_DENIED": ""}
     settings = CounterSettings.from_env(COUNTER | hosts)

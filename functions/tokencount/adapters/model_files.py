@@ -7,7 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
-from tokencount.adapters.tokenizer import HuggingFaceTokenizer
+from tokencount.adapters.engines import FastEngine
+from tokencount.adapters.tokenizer import FasterTokenizer, HuggingFaceTokenizer
 from tokencount.domain.counting import Counter, ImageReader
 from tokencount.domain.model import ModelSpec
 
@@ -16,18 +17,30 @@ class BrokenLayer(Exception):
     """A file of the layer is missing or is not the one it was built with; nothing may be counted with it."""
 
 
-def load_counter(folder: Path, read_images: ImageReader, now: Callable[[], datetime] = datetime.now) -> Counter:
+def load_counter(
+    folder: Path,
+    read_images: ImageReader,
+    now: Callable[[], datetime] = datetime.now,
+    fast_engine_after: int | None = None,
+) -> Counter:
     """The counter of the model whose layer is at `folder`.
 
     Args:
         now: the clock, for a template that writes the date.
+        fast_engine_after: how many counts come before the fast engine is loaded, beside them; 0 loads it here, and None
+            never.
 
     Raises:
         BrokenLayer: names the file.
     """
     spec = load_verified_spec(folder)
     template = JinjaChatTemplate((folder / "chat_template.jinja").read_text(encoding="utf-8"), now)
-    return Counter(spec, template, HuggingFaceTokenizer(folder / "tokenizer.json"), read_images)
+    path = folder / "tokenizer.json"
+    tokenizer = HuggingFaceTokenizer(path)
+    if fast_engine_after is None:
+        return Counter(spec, template, tokenizer, read_images)
+    faster = FasterTokenizer(tokenizer, lambda: FastEngine.admitted(path, spec.fast_engine), fast_engine_after)
+    return Counter(spec, template, faster, read_images)
 
 
 def load_verified_spec(folder: Path) -> ModelSpec:

@@ -78,6 +78,7 @@ class CounterSettings:
         remote_image_bytes_per_minute: of a project, where its own settings say nothing else.
         image_hosts_allowed: suffixes of the hosts that images may be fetched from; empty for every public one.
         image_hosts_denied: suffixes of those that they may not be fetched from.
+        fast_engine_after: how many answers come before the fast engine is loaded; None: it never is.
     """
 
     model_dir: Path
@@ -88,6 +89,7 @@ class CounterSettings:
     remote_image_bytes_per_minute: int
     image_hosts_allowed: tuple[str, ...]
     image_hosts_denied: tuple[str, ...]
+    fast_engine_after: int | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -101,6 +103,7 @@ class CounterSettings:
             remote_image_bytes_per_minute=_positive(env, "REMOTE_IMAGE_BYTES_PER_MINUTE"),
             image_hosts_allowed=_hosts(env, "IMAGE_HOSTS_ALLOWED"),
             image_hosts_denied=_hosts(env, "IMAGE_HOSTS_DENIED"),
+            fast_engine_after=_fast_engine_after(env),
         )
 
 
@@ -139,6 +142,13 @@ def _positive(env: Mapping[str, str], name: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise BadSetting(f"the environment variable {name} must be a whole number of at least 1, and is {text!r}")
     return int(text)
+
+
+def _fast_engine_after(env: Mapping[str, str]) -> int | None:
+    """At once where nobody waits for the start; else only where told, in a process that works between requests."""
+    if env.get("AWS_LAMBDA_INITIALIZATION_TYPE") in ("snap-start", "provisioned-concurrency"):
+        return 0
+    return _positive(env, "FAST_ENGINE_AFTER") if env.get("FAST_ENGINE_AFTER") else None
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class ModelSpec:
         tokenizer_revision: 16 hex digits over the layer's files; the same files always have the same one.
         image: None where the model has no vision.
         endpoint: None where it asks for none.
+        fast_engine: what was found to encode as the model's tokenizer does; None where nothing was.
     """
 
     id: str
@@ -62,6 +63,7 @@ class ModelSpec:
     template: TemplateRules
     image: ImageRule | None
     endpoint: EndpointPolicy | None
+    fast_engine: str | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "ModelSpec":
@@ -80,4 +82,5 @@ class ModelSpec:
             template=TemplateRules(**data["template"]),
             image=ImageRule(**image) if image else None,
             endpoint=EndpointPolicy(**endpoint) if endpoint is not None else None,
+            fast_engine=data["fast_engine"],
         )
