@@ -58,7 +58,9 @@ def build_for_host(template: Template, into: Path, python: str = sys.executable)
 
 def _make(folder: Path, artifacts: Path, python: str) -> None:
     artifacts.mkdir()
-    environment = os.environ | {"BUILD_FOR": "host", "ARTIFACTS_DIR": str(artifacts), "HOST_PYTHON": python}
+    # A variable that this run itself was given by make, such as PYTHON, is none of theirs.
+    inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")}
+    environment = inherited | {"BUILD_FOR": "host", "ARTIFACTS_DIR": str(artifacts), "HOST_PYTHON": python}
     done = subprocess.run(
         ["make", "-C", str(folder), "build-for-tests"], env=environment, check=False, capture_output=True, text=True
     )
