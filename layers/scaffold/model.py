@@ -45,6 +45,7 @@ def scaffold(model_id: str, repository: Repository, context: int | None) -> Scaf
     Raises:
         BuildError: a file is missing or in no known form.
     """
+    length = context or _context_length(repository)
     config = read_json(repository, CONFIG)
     published = _needed(repository, "tokenizer.json")
     added = _missing_tokens(published, config)
@@ -58,7 +59,7 @@ def scaffold(model_id: str, repository: Repository, context: int | None) -> Scaf
         notes.append(f"the chat template also reads {', '.join(unset)}, which nothing sets")
     manifest = {
         "id": model_id,
-        "context_length": context or _context_length(repository),
+        "context_length": length,
         "max_request_bytes": MAX_REQUEST_BYTES,
         "template": _set(probe.rules().model_dump()),
         "image": image,

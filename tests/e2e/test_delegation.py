@@ -71,7 +71,7 @@ def running(root: Path, container: str) -> Iterator[Client]:
 
 
 def clone(root: Path, *, fallback: bool) -> Path:
-    """The repository with the models that have an endpoint: counters have 8 seconds, and a fallback is allowed or not."""
+    """The repository with the models that may have an endpoint: 8 seconds for counters, and a fallback or none."""
     for name in ("functions", "layers"):
         (root / name).symlink_to(ROOT / name)
     template = (ROOT / "template.yaml").read_text("utf-8")

@@ -34,7 +34,7 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 from jinja2.exceptions import TemplateError  # noqa: E402
 from transformers.utils import chat_template_utils  # noqa: E402
 
-REQUESTS = int(os.environ.get("DIFFERENTIAL_REQUESTS", "600"))
+REQUESTS = int(os.environ.get("DIFFERENTIAL_REQUESTS", "500"))
 VISION = ["gemma-3-12b-it", "qwen3.5-9b"]
 REFUSALS = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
