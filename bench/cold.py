@@ -58,7 +58,7 @@ def section(options: Options) -> str:
         sizes = list(size_rows(template, artifacts))
     rows = [row(name, way, seconds) for name, way in ways.items()]
     return f"""
-{described("fastapi", "mangum", "aws-lambda-powertools", "botocore", "transformers", "tokenizers")}
+{described("fastapi", "mangum", "aws-lambda-powertools", "boto3", "transformers", "tokenizers")}
 `make bench`: the artifacts that `make build` makes, for this machine and `{version(options.python)}`; each started
 {options.rounds} times in a fresh process, in turn, up to the end of its first answer, the count of a short request.
 The edge's AWS answers at once. A counter is started as on demand. The obvious counter is FastAPI, Mangum, Powertools,

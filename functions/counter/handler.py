@@ -32,7 +32,7 @@ def build(settings: CounterSettings) -> Mangum:
     """
 
     def read_keys() -> NodeKeys:
-        # Not at import: botocore would be half of a cold start, and is needed only after a rotation of the keys.
+        # Not at import: boto3 would be half of a cold start, and is needed only after a rotation of the keys.
         from tokencount.adapters.secrets import NodeKeySecret  # noqa: PLC0415
 
         return NodeKeySecret(settings.node_token_secret).read()
@@ -44,7 +44,7 @@ def build(settings: CounterSettings) -> Mangum:
 
     @cache
     def remote_images() -> "RemoteImages":
-        # Not at import either: botocore keeps their budget, and few requests have images elsewhere.
+        # Not at import either: boto3 keeps their budget, and few requests have images elsewhere.
         from counter.remote_images import build as build_remote_images  # noqa: PLC0415
 
         return build_remote_images(settings, logger)
@@ -58,7 +58,7 @@ def build(settings: CounterSettings) -> Mangum:
 def _endpoint(name: str | None) -> Endpoint | None:
     if name is None:
         return None
-    # Only where there is one, and then in the snapshot as well: botocore would be half of a cold start.
+    # Only where there is one, and then in the snapshot as well: boto3 would be half of a cold start.
     from tokencount.adapters.endpoint import SageMakerEndpoint  # noqa: PLC0415
 
     return SageMakerEndpoint.named(name)

@@ -22,12 +22,12 @@ print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules),
 FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
 # What would lengthen a cold start, of any function and of each. A counter asks AWS only after the keys were changed,
 # for an image by url, or where it has an endpoint.
-NEVER = ("boto3", "s3transfer", "PIL", "numpy", "transformers", "huggingface_hub", "torch", "h11", "requests", "flask")
+NEVER = ("PIL", "numpy", "transformers", "huggingface_hub", "torch", "h11", "requests", "flask")
 WEB = ("fastapi", "starlette", "mangum", "pydantic", "pydantic_core", "anyio", "asyncio", "opentelemetry")
 COUNTING = ("jinja2", "markupsafe", "tokenizers", "fastokens", "pybase64")
 NOT_IMPORTED = {
     "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter"),
-    "counter.handler.handler": (*NEVER, "botocore.session", "botocore.client", "urllib3", "edge"),
+    "counter.handler.handler": (*NEVER, "boto3", "botocore.session", "botocore.client", "urllib3", "edge"),
     "recorder.handler.handler": (*NEVER, *WEB, *COUNTING, "edge", "counter", "jwt"),
 }
 
@@ -77,7 +77,7 @@ def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
     environment = artifacts.environment(function) | {"ENDPOINT_NAME": "some-endpoint"}
     facts = load(function.handler, artifacts, environment)
     assert facts["callable"]
-    assert {"botocore.session", "tokencount.adapters.endpoint"} <= set(facts["modules"])
+    assert {"boto3", "tokencount.adapters.endpoint"} <= set(facts["modules"])
 
 
 def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_url(
@@ -86,7 +86,7 @@ def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_
     function = next(each for each in template.functions.values() if each.handler == "counter.handler.handler")
     facts = load("counter.remote_images.build", artifacts, artifacts.environment(function))
     assert facts["callable"]
-    assert {"botocore.session", "certifi", "h11", "idna"} <= set(facts["modules"])
+    assert {"boto3", "certifi", "h11", "idna"} <= set(facts["modules"])
     assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
 
 
