@@ -50,6 +50,6 @@ def test_a_session_is_shown_as_the_document_says(campaign: Campaign, stack: Stac
     ("limit", "code"), [("requests_per_minute", "rate_limited"), ("requests_in_flight", "concurrency_limited")]
 )
 def test_a_limit_is_told_as_the_document_says(limit: str, code: str, stack: Stack, tmp_path: Path) -> None:
-    with closing(Campaign(stack, SEED, tmp_path, **{limit: 0})) as campaign:
+    with closing(Campaign(stack, SEED, tmp_path, None, **{limit: 0})) as campaign:
         answer = campaign.answer_to(Request(json.dumps(EXAMPLE).encode()))
     assert (answer.status, answer.code) == (429, code)
