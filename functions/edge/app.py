@@ -29,6 +29,8 @@ _PARAMS = frozenset({"model", "name", "scopes", "expires_at", "spend_cap", *PARA
 
 # A path that is none may be anything, a key pasted by mistake for instance.
 UNKNOWN_PATH = "{path}"
+# And so may a method that is none (RFC 9110 and 5789).
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"}
 
 
 class Context(Protocol):
@@ -125,7 +127,7 @@ class Edge:
         return RequestRecord(
             id=arrival.id,
             created_at=arrival.at.isoformat(timespec="milliseconds"),
-            method=request.method,
+            method=request.method if request.method in METHODS else "{method}",
             path=path,
             organization=credential.organization,
             project=credential.project,

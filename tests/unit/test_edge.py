@@ -240,8 +240,13 @@ def test_who_asks_for_nothing_with_a_good_key_finds_a_record_of_it(
     answer = edge.send(method, path)
     record = edge.log[answer["headers"]["request-id"]]
     assert (record.status, record.path, record.project) == (status, "{path}", "proj_1")
+    odd = edge.send("A-KEY-PASTED-HERE", path)
+    assert edge.log[odd["headers"]["request-id"]].method == "{method}"
     assert edge.send(method, path, headers={})["headers"]["request-id"] not in edge.log
-    assert [line["code"] for line in edge.logger.lines] == [answer["body"]["error"]["code"]] * 2
+    assert [line["code"] for line in edge.logger.lines] == [
+        answer["body"]["error"]["code"],
+        odd["body"]["error"]["code"],
+    ] + [answer["body"]["error"]["code"]]
 
 
 def test_a_counter_is_waited_for_as_long_as_the_request_has_but_for_what_its_record_needs(edge: EdgeUnderTest) -> None:
