@@ -16,7 +16,7 @@ from tests.fuzz.bombs import LARGEST, PIECES, PROMPTS, REQUESTS, STRUCTURES, rep
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.client import Request
 from tests.support.processes import peak_megabytes
-from tests.support.requests import QWEN
+from tests.support.requests import EXAMPLE, QWEN
 
 ALL = os.environ.get("FUZZ_BOMBS") == "all"
 SIZE = LARGEST if ALL else 1_000_000
@@ -29,7 +29,8 @@ SOME = (" ", "\n", "a", "0 ", "²", "\u0301", "字", "<|im_end|>")
 @pytest.fixture(scope="module")
 def campaign(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
     with closing(Campaign(stack, 1, tmp_path_factory.mktemp("fuzz"))) as campaign:
-        campaign.answer_to(Request(REQUESTS["10,000 messages"]()))  # so that there is a worker of each function
+        for model in MODELS:  # so that there is a worker of each function
+            campaign.answer_to(Request(json.dumps(EXAMPLE | {"model": model}).encode()))
         yield campaign
 
 
