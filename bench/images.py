@@ -7,6 +7,7 @@ import base64
 import json
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from io import BytesIO
 
@@ -60,16 +61,20 @@ def request(photos: list[bytes]) -> bytes:
 
 def timed(url: str, photos: list[bytes], rounds: int) -> Iterator[list[str]]:
     """A row for each way with each number of images."""
-    ways: dict[str, Way] = {"function": Function(LAYER), "endpoint": Container(url), "transformers": Naive(LAYER)}
-    for number in NUMBERS:
-        body = request(photos[:number])
-        tokens = {name: way.count(body) for name, way in ways.items()}
-        assert len(set(tokens.values())) == 1, tokens
-        seconds = interleaved({name: partial(way.count, body) for name, way in ways.items()}, rounds)
-        for name, taken in seconds.items():
-            latency, speed = Spread.of([1000 * each for each in taken]), Spread.of([number / each for each in taken])
-            faster = ratios(seconds, name, "transformers")
-            yield [str(number), name, latency.show(1), speed.show(0), faster.show(1)]
+    with closing(Function(LAYER)) as function:
+        ways: dict[str, Way] = {"function": function, "endpoint": Container(url), "transformers": Naive(LAYER)}
+        for number in NUMBERS:
+            body = request(photos[:number])
+            tokens = {name: way.count(body) for name, way in ways.items()}
+            assert len(set(tokens.values())) == 1, tokens
+            seconds = interleaved({name: partial(way.count, body) for name, way in ways.items()}, rounds)
+            for name, taken in seconds.items():
+                latency, speed = (
+                    Spread.of([1000 * each for each in taken]),
+                    Spread.of([number / each for each in taken]),
+                )
+                faster = ratios(seconds, name, "transformers")
+                yield [str(number), name, latency.show(1), speed.show(0), faster.show(1)]
 
 
 def used(stack: Stack, route: str, photos: list[bytes]) -> list[str]:

@@ -41,7 +41,8 @@ class Function:
     """The counter function: from the edge's event to its answer."""
 
     def __init__(self, model: Path) -> None:
-        asyncio.set_event_loop(asyncio.new_event_loop())
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
         keys = NodeKeys("k", {"k": "k" * 64})
         self._tokens = NodeTokens(keys, lambda: keys)
         counter = DelegatingCounter(load_counter(model, Images(_no_fetch)), None)
@@ -53,6 +54,11 @@ class Function:
         event = {"resource": COUNT_PATH, "path": COUNT_PATH, "httpMethod": "POST", "requestContext": {}}
         answer = self._handler(event | {"headers": headers, "body": body.decode(), "isBase64Encoded": False}, None)
         return int(json.loads(answer["body"])["input_tokens"])
+
+    def close(self) -> None:
+        """Ends the loop that Mangum ran in, this thread's until now."""
+        asyncio.set_event_loop(None)
+        self._loop.close()
 
 
 class Container:

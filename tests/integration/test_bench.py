@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -22,7 +23,8 @@ MODEL = LAYERS / "qwen3.5-9b" / "model"
 
 def test_the_function_and_transformers_called_naively_count_what_the_counter_counts(qwen: Counter) -> None:
     body = request([photo(0), photo(1)])
-    assert Function(MODEL).count(body) == Naive(MODEL).count(body) == count(qwen, loads(body))
+    with closing(Function(MODEL)) as function:
+        assert function.count(body) == Naive(MODEL).count(body) == count(qwen, loads(body))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells a process's peak")

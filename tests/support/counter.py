@@ -59,5 +59,8 @@ def event_loop() -> Iterator[None]:
     """The event loop that the composition root makes for Mangum."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    yield
-    loop.close()
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
