@@ -1,8 +1,10 @@
 """A template is rendered as transformers does it, and what it cannot render is the client's error."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tokencount.adapters.chat_template import JinjaChatTemplate
 from tokencount.domain.chat import Chat
@@ -118,8 +120,21 @@ def test_a_prompt_of_more_than_20_million_characters_is_refused_before_it_is_wri
     ],
 )
 def test_a_template_that_works_for_more_than_8_seconds_is_given_up_even_within_a_macro(source: str) -> None:
-    clock = iter(range(100))
-    template = JinjaChatTemplate(source, seconds=lambda: float(next(clock)))
+    wall, processor = iter(range(0, 10_000, 100)), iter(range(100))
+    template = JinjaChatTemplate(source, wall=wall.__next__, processor=processor.__next__)
     with pytest.raises(InvalidRequest, match="for more than 8 seconds"):
         template.render(chat("a"))
-    assert next(clock) == 10
+    assert next(processor) == 10
+
+
+def test_a_template_is_not_given_up_for_time_that_others_had_the_processor() -> None:
+    template = JinjaChatTemplate("{{ range(9)|list }}", wall=iter(range(0, 1000, 20)).__next__, processor=lambda: 5.0)
+    assert template.render(chat("a")) == "[0, 1, 2, 3, 4, 5, 6, 7, 8]"
+
+
+def test_a_key_is_asked_for_as_in_the_sandbox_whatever_a_dict_has_itself() -> None:
+    tool = {"items": "mine", "__class__": "mine", "a": None, "b": "set"}
+    asked = "{{ t.items is string }} {{ t.__class__ }} {{ t.a }} {{ t.b }} {{ t.c is defined }} {{ t.c }}"
+    ours = JinjaChatTemplate("{% set t = tools[0] %}" + asked).render(replace(chat("a"), tools=[tool]))
+    theirs = ImmutableSandboxedEnvironment().from_string("{% set t = tools[0] %}" + asked).render(tools=[tool])
+    assert ours == theirs == "False  None set False "

@@ -23,6 +23,7 @@ _END = "CONTINUE_FINAL_MESSAGE_TAG "
 # without end, as with a list that is gone through for every item of another.
 MAX_PROMPT_CHARACTERS = 20_000_000
 MAX_SECONDS = 8.0
+_DICT_ATTRIBUTES = frozenset(dir(dict))
 # A template is a program over the client's data: what it cannot handle is not a fault of the service.
 TEMPLATE_FAULTS = (
     TemplateError,
@@ -41,13 +42,18 @@ class JinjaChatTemplate:
     Args:
         source: the text of `chat_template.jinja`.
         now: the clock behind the template's `strftime_now`.
-        seconds: a clock of the processor's time.
+        wall: a clock of the time that passes.
+        processor: a clock of the processor's time, which is dearer to ask.
     """
 
     def __init__(
-        self, source: str, now: Callable[[], datetime] = datetime.now, seconds: Callable[[], float] = time.process_time
+        self,
+        source: str,
+        now: Callable[[], datetime] = datetime.now,
+        wall: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.process_time,
     ) -> None:
-        self._environment = _Environment(now, seconds)
+        self._environment = _Environment(now, wall, processor)
         self._template = self._environment.from_string(source)
 
     def render(self, chat: Chat) -> str:
@@ -117,21 +123,39 @@ def _require_length(characters: int) -> None:
 class _Environment(ImmutableSandboxedEnvironment):
     """What templates can use, as in transformers, for a limited time."""
 
-    def __init__(self, now: Callable[[], datetime], seconds: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], datetime], wall: Callable[[], float], processor: Callable[[], float]) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, loopcontrols])
         self.filters["tojson"] = _tojson
         self.globals["raise_exception"] = _raise_exception
         self.globals["strftime_now"] = lambda form: now().strftime(form)
-        self._seconds = seconds
-        self._ends = 0.0
+        self._wall = wall
+        self._processor = processor
+        self._soonest = self._ends = 0.0
+        # As large as the template has attributes of other things than dicts.
+        self._safe: dict[tuple[type, str], bool] = {}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """As in the sandbox, with less ado about a template's most frequent question, `message.role` of a dict."""
+        if type(obj) is dict and attribute not in _DICT_ATTRIBUTES:
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """The sandbox's own judgement, which looks at the object's type alone; remembered."""
+        key = (type(obj), attr)
+        safe = self._safe.get(key)
+        if safe is None:
+            safe = self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return safe
 
     def begin(self) -> None:
         """The time begins."""
-        self._ends = self._seconds() + MAX_SECONDS
+        self._soonest = self._wall() + MAX_SECONDS
+        self._ends = self._processor() + MAX_SECONDS
 
     def require_time(self) -> None:
         """Raises InvalidRequest where it is over."""
-        if self._seconds() > self._ends:
+        if self._wall() > self._soonest and self._processor() > self._ends:
             message = f"The model's chat template works on this request for more than {MAX_SECONDS:.0f} seconds"
             raise InvalidRequest(f"{message}; it is too large or too deep to be written out")
 

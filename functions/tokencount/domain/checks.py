@@ -10,6 +10,7 @@ from tokencount.domain.strict_json import depth
 MAX_MODEL_ID = 256
 MAX_SCHEMA_BYTES = 65_536
 MAX_SCHEMA_DEPTH = 32
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def check(request: dict[str, Any]) -> None:
@@ -60,10 +61,11 @@ def _repeated(names: list[str]) -> Iterator[InvalidRequest]:
 
 
 def _schema_faults(schema: dict[str, Any], param: str) -> Iterator[InvalidRequest]:
-    levels = depth(schema)
-    if levels > MAX_SCHEMA_DEPTH:
+    text = _COMPACT.encode(schema)
+    # A bracket a level: few schemas need to be gone through.
+    if text.count("{") + text.count("[") > MAX_SCHEMA_DEPTH and (levels := depth(schema)) > MAX_SCHEMA_DEPTH:
         yield InvalidRequest(f"{param} is {levels} levels deep; at most {MAX_SCHEMA_DEPTH} are accepted", param=param)
-    size = len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode())
+    size = len(text.encode())
     if size > MAX_SCHEMA_BYTES:
         yield InvalidRequest(f"{param} is {size} bytes of JSON; at most {MAX_SCHEMA_BYTES} are accepted", param=param)
 
