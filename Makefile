@@ -49,7 +49,7 @@ model: .venv/run
 
 # --- tests ----------------------------------------------------------------------------------------------------------------
 
-test: .venv/dev .venv-sam/installed layers
+test: .venv/dev .venv-sam/installed .venv-checkov/installed layers
 	@$(VENV)/python -m pytest --numprocesses 2 --dist loadgroup --cov --cov-report term $(TESTS)
 
 check: .venv/dev
@@ -98,6 +98,7 @@ lock: .venv/dev
 	$(COMPILE) --group endpoint --group gpu -c locks/dev.txt -o locks/endpoint.txt
 	$(COMPILE) --group obvious -c locks/dev.txt -o locks/obvious.txt
 	$(COMPILE) --group sam -o locks/sam.txt
+	$(COMPILE) --group checkov -o locks/checkov.txt
 	$(COMPILE) --group anthropic-1 -o locks/anthropic-1.txt
 	$(COMPILE) --group node -o locks/node.txt
 	$(COMPILE) --group java -o locks/java.txt
@@ -115,14 +116,27 @@ lock: .venv/dev
 		echo "could not install the packages of locks/sam.txt: is a package registry reachable, and the disk not full?" >&2; exit 1; }
 	@touch $@
 
+# By uv, in half a minute.
+.venv-checkov/installed: .venv/dev locks/checkov.txt
+	@echo "installing checkov into .venv-checkov"
+	@$(PYTHON) -m venv .venv-checkov
+	@$(VENV)/uv pip install --quiet --python .venv-checkov --require-hashes --no-deps -r locks/checkov.txt || { \
+		rm -rf .venv-checkov; \
+		echo "could not install the packages of locks/checkov.txt: is a package registry reachable, and the disk not full?" >&2; exit 1; }
+	@touch $@
+
 # Processor of the functions: arm64 or x86_64.
 ARCH ?= arm64
 validate build: export SAM_CLI_TELEMETRY := 0
 # Neither speaks to AWS, yet SAM wants a region.
 validate build: export AWS_DEFAULT_REGION ?= us-east-1
 
-validate: .venv-sam/installed
+# cfn-lint's rules and checkov's. Checkov passes over what hangs on a condition that does not hold by default.
+validate: .venv-sam/installed .venv-checkov/installed
 	@.venv-sam/bin/sam validate
+	@mkdir -p .build
+	@sed 's/^    Condition: .*//' template.yaml > .build/template.yaml
+	@.venv-checkov/bin/checkov --file .build/template.yaml
 
 build: .venv-sam/installed layers
 	@MAKEFLAGS=--no-print-directory .venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
