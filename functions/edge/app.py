@@ -12,6 +12,7 @@ from edge.authentication import Authentication, require_csrf_token
 from edge.exchange import Answer, Exchange, Route, json_answer
 from edge.infer import INFER_PREFIX
 from edge.record_query import PARAMETERS
+from edge.recording import EventRecording
 from edge.request import EdgeRequest
 from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
@@ -60,6 +61,7 @@ class Edge:
     Args:
         routes: by method and path.
         record_days: how long a record is kept.
+        recording: of events; None where it is off.
         now: the clock, UTC.
     """
 
@@ -70,6 +72,7 @@ class Edge:
         authentication: Authentication,
         log: RequestLog,
         record_days: int,
+        recording: EventRecording | None,
         logger: Logger,
         now: Callable[[], datetime],
     ) -> None:
@@ -77,6 +80,7 @@ class Edge:
         self._authentication = authentication
         self._log = log
         self._record_days = record_days
+        self._recording = recording
         self._logger = logger
         self._now = now
 
@@ -88,6 +92,7 @@ class Edge:
         with self._logger.append_context_keys(request_id=arrival.id):
             answer = self._answer_or_error(arrival)
             self._keep_record(arrival, answer)
+            self._keep_event(arrival, event)
             return self._finish(arrival, answer)
 
     def _answer_or_error(self, arrival: Arrival) -> Answer:
@@ -148,6 +153,14 @@ class Edge:
             self._log.put(record)
         except Exception as error:
             self._logger.error("the record was not kept", extra={"fault": describe(error), "record": record.to_dict()})
+
+    def _keep_event(self, arrival: Arrival, event: Mapping[str, Any]) -> None:
+        if self._recording is None or arrival.record is None:
+            return
+        try:
+            self._recording.keep(event, arrival.record, arrival.seconds_left())
+        except Exception as error:
+            self._logger.error("the event was not recorded", extra={"fault": describe(error)})
 
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
         timing = arrival.phases.durations | {"total": arrival.phases.total()}

@@ -17,6 +17,7 @@ from edge.authentication import Authentication
 from edge.infer import Infer
 from edge.keys import Keys
 from edge.models import Models
+from edge.recording import EventRecording
 from edge.requests import Requests
 from edge.session import Session
 from tokencount.adapters.aws import client
@@ -25,7 +26,7 @@ from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableLimitSettings, ignored_settings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
-from tokencount.adapters.metrics import limiter_unavailable
+from tokencount.adapters.metrics import event_not_recorded, limiter_unavailable
 from tokencount.adapters.node_tokens import NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
 from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue
@@ -63,6 +64,7 @@ def build(settings: EdgeSettings) -> Edge:
         authentication=Authentication(credentials, settings.dashboard_host, utc_now),
         log=log,
         record_days=settings.record_days,
+        recording=_recording(settings.recordings),
         logger=logger,
         now=utc_now,
     )
@@ -80,6 +82,15 @@ def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
     return Limiter(
         DynamoWindows(table), DynamoLeases(table), limit_settings, now=utc_now, unavailable=limiter_unavailable
     )
+
+
+def _recording(place: str | None) -> EventRecording | None:
+    if place is None:
+        return None
+    # Only where it is on, and then in the snapshot as well: S3's client is dear at the start.
+    from tokencount.adapters.recordings import recordings_at  # noqa: PLC0415
+
+    return EventRecording(recordings_at(place), event_not_recorded)
 
 
 handler = build(EdgeSettings.from_env(os.environ))

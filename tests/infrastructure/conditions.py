@@ -1,38 +1,38 @@
-"""A translated template in one setting of the conditions that deploy endpoints; other conditions are left alone."""
+"""A translated template in one setting of its conditions on endpoints and on recording; others are left alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _NOTHING = object()
+# Whether a condition holds; None where it is left alone.
+_Setting = Callable[[str], bool | None]
 
 
-def _is_endpoint(condition: str) -> bool:
-    return bool(re.fullmatch(r"Deploy\w+Endpoint", condition))
+def settled(resources: dict[str, Any], *, endpoints: bool = False, recording: bool = False) -> dict[str, Any]:
+    """The resources that there are with endpoints and recording, or without, each `Fn::If` decided."""
 
+    def holds(condition: str) -> bool | None:
+        if re.fullmatch(r"Deploy\w+Endpoint", condition):
+            return endpoints
+        return recording if condition == "RecordEvents" else None
 
-def settled(resources: dict[str, Any], *, endpoints: bool) -> dict[str, Any]:
-    """The resources that there are with endpoints, or without, each `Fn::If` decided."""
-    kept = {
-        name: resource
-        for name, resource in resources.items()
-        if endpoints or not _is_endpoint(resource.get("Condition", ""))
-    }
-    decided: dict[str, Any] = _decided(kept, endpoints)
+    kept = {name: item for name, item in resources.items() if holds(item.get("Condition", "")) is not False}
+    decided: dict[str, Any] = _decided(kept, holds)
     return decided
 
 
-def _decided(value: Any, endpoints: bool) -> Any:
+def _decided(value: Any, holds: _Setting) -> Any:
     match value:
         case {"Ref": "AWS::NoValue"}:
             return _NOTHING
-        case {"Fn::If": [str(condition), yes, no]} if _is_endpoint(condition):
-            return _decided(yes if endpoints else no, endpoints)
+        case {"Fn::If": [str(condition), yes, no]} if (held := holds(condition)) is not None:
+            return _decided(yes if held else no, holds)
         case dict():
-            items = ((key, _decided(item, endpoints)) for key, item in value.items())
+            items = ((key, _decided(item, holds)) for key, item in value.items())
             return {key: item for key, item in items if item is not _NOTHING}
         case list():
-            return [item for item in (_decided(item, endpoints) for item in value) if item is not _NOTHING]
+            return [item for item in (_decided(item, holds) for item in value) if item is not _NOTHING]
     return value
 
 

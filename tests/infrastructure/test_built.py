@@ -26,7 +26,7 @@ NEVER = ("PIL", "numpy", "transformers", "huggingface_hub", "torch", "h11", "req
 WEB = ("fastapi", "starlette", "mangum", "pydantic", "pydantic_core", "anyio", "asyncio", "opentelemetry")
 COUNTING = ("jinja2", "markupsafe", "tokenizers", "fastokens", "pybase64")
 NOT_IMPORTED = {
-    "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter"),
+    "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter", "s3transfer", "tokencount.adapters.recordings"),
     "counter.handler.handler": (*NEVER, "boto3", "botocore.session", "botocore.client", "urllib3", "edge"),
     "recorder.handler.handler": (*NEVER, *WEB, *COUNTING, "edge", "counter", "jwt"),
 }
@@ -65,7 +65,7 @@ def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: t
 
 def test_the_layer_describes_the_services_that_the_functions_call_and_no_others(artifacts: Artifacts) -> None:
     sources = [path.read_text("utf-8") for path in (ROOT / "functions").rglob("*.py")]
-    called = {name for source in sources for name in re.findall(r'\bclient\("([a-z-]+)"', source)}
+    called = {name for source in sources for name in re.findall(r'\bclient\("([a-z0-9-]+)"', source)}
     data = artifacts.root / "runtime" / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == called
 
@@ -78,6 +78,17 @@ def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
     facts = load(function.handler, artifacts, environment)
     assert facts["callable"]
     assert {"boto3", "tokencount.adapters.endpoint"} <= set(facts["modules"])
+
+
+def test_an_edge_that_records_events_has_its_client_loaded_at_the_start(
+    template: Template, artifacts: Artifacts, services: tuple[str, str]
+) -> None:
+    function = template.functions["EdgeFunction"]
+    environment = artifacts.environment(function) | aws.endpoint_variables(services[0], services[0])
+    facts = load(function.handler, artifacts, environment | {"RECORDINGS": "s3://some-bucket"})
+    assert facts["callable"]
+    assert {"s3transfer", "tokencount.adapters.recordings"} <= set(facts["modules"])
+    assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
 
 
 def test_a_counter_finds_in_its_artifact_what_it_imports_for_the_first_image_by_url(

@@ -68,9 +68,9 @@ def test_the_parameter_takes_an_image_by_tag_or_by_digest_or_nothing(translated:
 
 @pytest.mark.sam
 def test_without_an_endpoint_nothing_of_it_is_there_and_nothing_refers_to_it(
-    deployed: dict[str, Any], off: dict[str, Any]
+    deployed: dict[str, Any], on: dict[str, Any], off: dict[str, Any]
 ) -> None:
-    hanging = deployed.keys() - off.keys()
+    hanging = on.keys() - off.keys()
     assert {deployed[name]["Condition"] for name in hanging} == {"DeployQwen35Endpoint"}
     assert hanging.isdisjoint(references(off))
     assert not [

@@ -30,6 +30,8 @@ RECORDER = {
     ("dynamodb:PutItem", "RequestsTable.Arn"),
 }
 COUNTER = {KEYS, ("dynamodb:GetItem", "LimitsTable.Arn"), ("dynamodb:UpdateItem", "LimitsTable.Arn")}
+# Where events are recorded.
+RECORDING = {("s3:PutObject", "${RecordingsBucket.Arn}/*")}
 COUNTER_HANDLER = "counter.handler.handler"
 RIGHTS = {"edge.handler.handler": EDGE, COUNTER_HANDLER: COUNTER, "recorder.handler.handler": RECORDER}
 ENDPOINT_TYPE, MODEL_TYPE = "AWS::SageMaker::Endpoint", "AWS::SageMaker::Model"
@@ -89,16 +91,20 @@ def functions(deployed: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("endpoints", [False, True], ids=["without endpoints", "with endpoints"])
-def test_a_function_may_do_what_stands_here_and_nothing_else(deployed: dict[str, Any], endpoints: bool) -> None:
-    resources = settled(deployed, endpoints=endpoints)
+@pytest.mark.parametrize("recording", [False, True], ids=["without recording", "with recording"])
+def test_a_function_may_do_what_stands_here_and_nothing_else(
+    deployed: dict[str, Any], endpoints: bool, recording: bool
+) -> None:
+    resources = settled(deployed, endpoints=endpoints, recording=recording)
     found = functions(resources)
     counters = {name for name, (handler, _) in found.items() if handler == COUNTER_HANDLER}
     invoke = {("lambda:InvokeFunction", f"{name}Aliaslive") for name in counters}
     assert invoke
     ask = {("sagemaker:InvokeEndpoint", name) for name, item in resources.items() if item["Type"] == ENDPOINT_TYPE}
     assert bool(ask) == endpoints
+    more_of_edge = invoke | RECORDING if recording else invoke
     for name, (handler, role) in found.items():
-        more = invoke if name == "EdgeFunction" else ask if handler == COUNTER_HANDLER else set()
+        more = more_of_edge if name == "EdgeFunction" else ask if handler == COUNTER_HANDLER else set()
         assert rights(role, resources) == RIGHTS[handler] | more
 
 

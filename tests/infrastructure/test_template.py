@@ -104,7 +104,13 @@ def _published_anew(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
 def test_a_parameter_of_a_function_that_changes_publishes_a_new_version_of_it(deployed: dict[str, Any]) -> None:
     handlers = {name: function["Handler"] for name, function in of_type(deployed, "AWS::Lambda::Function")}
     parameters = {
-        "edge.handler.handler": ("RecordDays", "RequestsPerMinute", "RequestsInFlight", "DashboardHost"),
+        "edge.handler.handler": (
+            "RecordDays",
+            "RequestsPerMinute",
+            "RequestsInFlight",
+            "DashboardHost",
+            "EventRecording",
+        ),
         "counter.handler.handler": ("RemoteImageBytesPerMinute", "ImageHostsAllowed", "ImageHostsDenied"),
         "recorder.handler.handler": (),
     }

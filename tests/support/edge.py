@@ -11,6 +11,7 @@ from edge.authentication import Authentication
 from edge.infer import Infer
 from edge.keys import Keys
 from edge.models import Models
+from edge.recording import EventRecording
 from edge.requests import Requests
 from edge.session import Session
 from tests.support.logs import ReadableLogger
@@ -131,9 +132,9 @@ CONTEXT = FreshContext()
 
 
 class EdgeUnderTest:
-    """The real edge between doubles, without limits if none are given."""
+    """The real edge between doubles, without limits and without recording if none are given."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, recording: EventRecording | None = None) -> None:
         self.credentials = KnownCredentials({KEY.digest: credential()})
         self.forgotten: list[str] = []
         self.log = MemoryLog()
@@ -148,6 +149,7 @@ class EdgeUnderTest:
             authentication=Authentication(self.credentials, DASHBOARD, lambda: NOW),
             log=self.log,
             record_days=30,
+            recording=recording,
             logger=self.logger,
             now=lambda: NOW,
         )

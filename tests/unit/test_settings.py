@@ -29,6 +29,7 @@ COUNTER = {
 
 def test_good_environments_become_settings() -> None:
     assert EdgeSettings.from_env(EDGE) == EdgeSettings("c", "l", "r", "s", {"m": "f:live"}, "q", 30, 600, 64, "d")
+    assert EdgeSettings.from_env(EDGE | {"RECORDINGS": "s3://b"}).recordings == "s3://b"
     assert RecorderSettings.from_env(EDGE) == RecorderSettings("r")
     assert CounterSettings.from_env(COUNTER) == CounterSettings(Path("/opt/model"), "s", "k", None, "l", 9, (), ())
     assert CounterSettings.from_env(COUNTER | {"ENDPOINT_NAME": "e"}).endpoint_name == "e"

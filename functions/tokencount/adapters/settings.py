@@ -25,6 +25,7 @@ class EdgeSettings:
         requests_per_minute: of a project, where its own settings say nothing else.
         requests_in_flight: likewise of an organization.
         dashboard_host: where the session cookie is accepted; `localhost` for one on this machine.
+        recordings: the bucket, `s3://name`, or the folder where events are recorded; None: they are not.
     """
 
     credentials_table: str
@@ -37,6 +38,7 @@ class EdgeSettings:
     requests_per_minute: int
     requests_in_flight: int
     dashboard_host: str
+    recordings: str | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -52,6 +54,7 @@ class EdgeSettings:
             requests_per_minute=_positive(env, "REQUESTS_PER_MINUTE"),
             requests_in_flight=_positive(env, "REQUESTS_IN_FLIGHT"),
             dashboard_host=_text(env, "DASHBOARD_HOST"),
+            recordings=env.get("RECORDINGS") or None,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from tokencount.domain.credentials import Credential, Secret
 from tokencount.domain.limits import Allowance, Usage, Window
+from tokencount.domain.recordings import Recording
 from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
 
 
@@ -54,6 +55,16 @@ class RequestLog(Protocol):
 
     def find(self, query: RecordQuery) -> RecordPage:
         """The records that a query asks for; one written just now may not be among them yet."""
+
+
+class Recordings(Protocol):
+    """Keeps recordings, readable by the id of their request."""
+
+    def put(self, recording: Recording, seconds: float) -> None:
+        """Keeps a recording. Raises NotRecorded where it cannot, or where that would take longer than `seconds`."""
+
+    def get(self, request_id: str) -> str | None:
+        """The text of a recording, or None where there is none. Raises RecordingsUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
