@@ -14,7 +14,7 @@ def template_lines(template: str, model_id: str, folder: str) -> dict[str, str]:
     return {
         "under Resources, with the other models": _like_another(template, name, folder),
         "to COUNTERS of EdgeFunction": f'              "{model_id}": "${{{name}Counter}}:live",\n',
-        "to the InvokeCounters statement of EdgeFunction": f"                - !Ref {name}Counter.Alias\n",
+        "to the InvokeCounters statement of EdgeRole": f"                  - !Ref {name}Counter.Alias\n",
     }
 
 

@@ -45,8 +45,8 @@ def test_the_edge_is_told_the_alias_of_every_models_counter(template: Template, 
 def test_the_edge_may_invoke_every_models_counter_and_no_other_function(
     template: Template, counters: dict[Path, Function]
 ) -> None:
-    edge: dict[str, Any] = dict(template.resources("AWS::Serverless::Function"))["EdgeFunction"]
-    [statement] = [s for s in edge["Policies"][0]["Statement"] if s["Action"] == "lambda:InvokeFunction"]
+    [policy]: list[dict[str, Any]] = dict(template.resources("AWS::IAM::Role"))["EdgeRole"]["Policies"]
+    [statement] = [s for s in policy["PolicyDocument"]["Statement"] if s["Action"] == "lambda:InvokeFunction"]
     allowed = sorted(resource["Ref"] for resource in statement["Resource"])
     assert allowed == sorted(f"{function.name}.Alias" for function in counters.values())
 

@@ -233,7 +233,7 @@ def test_with_the_printed_lines_added_the_template_serves_the_model(tmp_path: Pa
     text = text.replace(
         "          COUNTERS: !Sub |\n            {\n", f"          COUNTERS: !Sub |\n            {{\n{entry}", 1
     )
-    resource = "              Action: lambda:InvokeFunction\n              Resource:\n"
+    resource = "                Action: lambda:InvokeFunction\n                Resource:\n"
     text = text.replace(resource, resource + alias, 1)
     (tmp_path / "template.yaml").write_text(text)
     template = Template(tmp_path / "template.yaml")
