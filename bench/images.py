@@ -3,20 +3,17 @@
 Every way gives the same number, or there are no figures. The endpoint runs in a process of its own, on the CPU.
 """
 
-import base64
 import json
-import random
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from io import BytesIO
 
 import urllib3
-from PIL import Image, ImageFilter
 
 from bench.machine import described
 from bench.options import LAYERS, Options
 from bench.peak import Process
+from bench.photos import SIZE, photo, request
 from bench.report import table
 from bench.samples import Spread, interleaved, ratios
 from bench.ways import Container, Function, Naive, Way
@@ -25,7 +22,6 @@ from local.stack import CONTAINER, Stack
 MODEL = "b3os/qwen3.5-9b"
 LAYER = LAYERS / "qwen3.5-9b" / "model"
 NUMBERS = (1, 8, 40)
-SIZE = (800, 600)
 LARGE = 4_500_000
 PACKAGES = ("transformers", "torch", "tokenizers", "pillow", "numpy")
 TITLE = "Images"
@@ -43,28 +39,12 @@ def section(options: Options) -> str:
     return report(times, memory, options.few)
 
 
-def photo(seed: int) -> bytes:
-    """A JPEG with about as much detail as a photograph, some 60 kB."""
-    noise = random.Random(seed).randbytes(SIZE[0] * SIZE[1] * 3)  # noqa: S311 - no secret
-    buffer = BytesIO()
-    Image.frombytes("RGB", SIZE, noise).filter(ImageFilter.GaussianBlur(2)).save(buffer, "JPEG", quality=80)
-    return buffer.getvalue()
-
-
-def request(photos: list[bytes]) -> bytes:
-    """A request with these images."""
-    encoded = [base64.b64encode(data).decode() for data in photos]
-    sources = [{"type": "base64", "media_type": "image/jpeg", "data": data} for data in encoded]
-    content = [{"type": "text", "text": "What is this?"}, *({"type": "image", "source": each} for each in sources)]
-    return json.dumps({"model": MODEL, "messages": [{"role": "user", "content": content}]}).encode()
-
-
 def timed(url: str, photos: list[bytes], rounds: int) -> Iterator[list[str]]:
     """A row for each way with each number of images."""
     with closing(Function(LAYER)) as function:
         ways: dict[str, Way] = {"function": function, "endpoint": Container(url), "transformers": Naive(LAYER)}
         for number in NUMBERS:
-            body = request(photos[:number])
+            body = request(MODEL, photos[:number])
             tokens = {name: way.count(body) for name, way in ways.items()}
             assert len(set(tokens.values())) == 1, tokens
             seconds = interleaved({name: partial(way.count, body) for name, way in ways.items()}, rounds)
@@ -79,11 +59,11 @@ def timed(url: str, photos: list[bytes], rounds: int) -> Iterator[list[str]]:
 
 def used(stack: Stack, route: str, photos: list[bytes]) -> list[str]:
     """A row: what the counter's process holds while it loads, before large requests, and at most while they pass."""
-    body = request((photos * 2)[: LARGE // len(request(photos[:1]))])
+    body = request(MODEL, (photos * 2)[: LARGE // len(request(MODEL, photos[:1]))])
     counters = json.loads(stack.template.functions["EdgeFunction"].environment["COUNTERS"])
     pool = stack.pools[counters[MODEL].partition(":")[0]]
     for small in (photos[:1], [photos[0]] * 8):
-        ask(stack, request(small))
+        ask(stack, request(MODEL, small))
     [pid] = pool.pids
     counter = Process(pid)
     start, before = counter.peak, counter.now

@@ -9,8 +9,8 @@ import pytest
 
 from bench.counters import Ours, Plain, Transformers
 from bench.growth import HOSTILE
-from bench.images import photo, request
 from bench.peak import Process
+from bench.photos import photo, request
 from bench.texts import agent, body
 from bench.ways import Function, Naive
 from tests.conftest import LAYERS
@@ -22,7 +22,7 @@ MODEL = LAYERS / "qwen3.5-9b" / "model"
 
 
 def test_the_function_and_transformers_called_naively_count_what_the_counter_counts(qwen: Counter) -> None:
-    body = request([photo(0), photo(1)])
+    body = request(qwen.model.id, [photo(0), photo(1)])
     with closing(Function(MODEL)) as function:
         assert function.count(body) == Naive(MODEL).count(body) == count(qwen, loads(body))
 
