@@ -32,10 +32,14 @@ def _no_fetch(_images: Sequence[Image], _caller: Caller) -> Sequence[bytes]:
 
 
 class Ours:
-    """The counter as a snapshot holds it: with the fast engine, where the layer's build admitted one."""
+    """The counter as a snapshot holds it: with the fast engine, where the layer's build admitted one.
 
-    def __init__(self, model: Path) -> None:
-        self.counter = load_counter(model, Images(_no_fetch), fast_engine_after=0)
+    Args:
+        fast_engine_after: None for the counter on demand, without it.
+    """
+
+    def __init__(self, model: Path, fast_engine_after: int | None = 0) -> None:
+        self.counter = load_counter(model, Images(_no_fetch), fast_engine_after=fast_engine_after)
 
     def count(self, body: bytes) -> int:
         """Validated, rendered and encoded; a prompt that is too long is as well, before it is refused."""
