@@ -90,8 +90,7 @@ def test_with_an_endpoint_the_counter_is_told_its_name(on: dict[str, Any], off: 
 @pytest.mark.sam
 def test_of_the_counters_that_share_a_role_only_the_model_s_own_may_ask_its_endpoint(on: dict[str, Any]) -> None:
     name, _ = only(on, "AWS::SageMaker::Endpoint")
-    _, policy = only(on, "AWS::IAM::Policy")
-    [statement] = policy["PolicyDocument"]["Statement"]
+    [statement] = on["Qwen35InvokeEndpoint"]["Properties"]["PolicyDocument"]["Statement"]
     assert (statement["Action"], statement["Resource"]) == ("sagemaker:InvokeEndpoint", {"Ref": name})
     source = {"Fn::GetAtt": ["Qwen35Counter", "Arn"]}
     assert statement["Condition"] == {"ArnEquals": {"lambda:SourceFunctionArn": source}}
@@ -167,3 +166,16 @@ def test_a_model_that_asks_for_an_endpoint_may_have_one_of_its_own_and_no_other_
     assert named == [function for function in functions if asks_for_endpoint(function)]
     names = [function.environment["ENDPOINT_NAME"] for function in named]
     assert sorted(names) == sorted(name for name, _ in template.resources("AWS::SageMaker::Endpoint"))
+
+
+@pytest.mark.sam
+def test_the_endpoint_s_logs_go_to_a_group_that_was_there_before_it_and_forgets(on: dict[str, Any]) -> None:
+    _, endpoint = only(on, "AWS::SageMaker::Endpoint")
+    group = on["Qwen35EndpointLogs"]["Properties"]
+    assert group["RetentionInDays"] == 30
+    # SageMaker names the group after the endpoint.
+    *folders, name = group["LogGroupName"]["Fn::Sub"].split("/")
+    assert "/".join(folders) == "/aws/sagemaker/Endpoints"
+    assert "/" not in name
+    parts = {"Fn::Split": ["/", {"Ref": "Qwen35EndpointLogs"}]}
+    assert endpoint["EndpointName"] == {"Fn::Select": [len(folders), parts]}

@@ -3,7 +3,6 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,7 +44,7 @@ def test_the_edge_is_told_the_alias_of_every_models_counter(template: Template, 
 def test_the_edge_may_invoke_every_models_counter_and_no_other_function(
     template: Template, counters: dict[Path, Function]
 ) -> None:
-    [policy]: list[dict[str, Any]] = dict(template.resources("AWS::IAM::Role"))["EdgeRole"]["Policies"]
+    [policy] = dict(template.resources("AWS::IAM::Role"))["EdgeRole"]["Policies"]
     [statement] = [s for s in policy["PolicyDocument"]["Statement"] if s["Action"] == "lambda:InvokeFunction"]
     allowed = sorted(resource["Ref"] for resource in statement["Resource"])
     assert allowed == sorted(f"{function.name}.Alias" for function in counters.values())
