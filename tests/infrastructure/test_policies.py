@@ -1,54 +1,21 @@
-"""What each function may do, in full: a right more or less is a change of these lines."""
+"""What each role may do, in full and with a reason each: a right more or less is a change of docs/security.md.
 
-import json
+The roles are those of the translated template, whatever its conditions: what hangs on one has a heading of its own.
+"""
+
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.infrastructure.conditions import settled
+from tests.infrastructure.artifacts import ROOT
 
 pytestmark = pytest.mark.sam
 
-KEYS = ("secretsmanager:GetSecretValue", "NodeTokenSecret")
-EDGE = {
-    KEYS,
-    ("dynamodb:GetItem", "CredentialsTable.Arn"),
-    ("dynamodb:PutItem", "CredentialsTable.Arn"),
-    ("dynamodb:UpdateItem", "CredentialsTable.Arn"),
-    ("dynamodb:Query", "${CredentialsTable.Arn}/index/by-project"),
-    ("dynamodb:GetItem", "LimitsTable.Arn"),
-    ("dynamodb:UpdateItem", "LimitsTable.Arn"),
-    ("dynamodb:GetItem", "RequestsTable.Arn"),
-    ("dynamodb:PutItem", "RequestsTable.Arn"),
-    ("dynamodb:Query", "${RequestsTable.Arn}/index/by-project"),
-    ("sqs:SendMessage", "RecordQueue.Arn"),
-}
-RECORDER = {
-    ("sqs:ReceiveMessage", "RecordQueue.Arn"),
-    ("sqs:DeleteMessage", "RecordQueue.Arn"),
-    ("sqs:GetQueueAttributes", "RecordQueue.Arn"),
-    ("dynamodb:PutItem", "RequestsTable.Arn"),
-}
-COUNTER = {KEYS, ("dynamodb:GetItem", "LimitsTable.Arn"), ("dynamodb:UpdateItem", "LimitsTable.Arn")}
-# Where events are recorded.
-RECORDING = {("s3:PutObject", "${RecordingsBucket.Arn}/*")}
 COUNTER_HANDLER = "counter.handler.handler"
-RIGHTS = {"edge.handler.handler": EDGE, COUNTER_HANDLER: COUNTER, "recorder.handler.handler": RECORDER}
-ENDPOINT_TYPE, MODEL_TYPE = "AWS::SageMaker::Endpoint", "AWS::SageMaker::Model"
-# With the last part of each resource's name.
-ENDPOINT = {
-    "ecr:GetAuthorizationToken": "*",
-    "ecr:BatchCheckLayerAvailability": "repository/${Repository}",
-    "ecr:BatchGetImage": "repository/${Repository}",
-    "ecr:GetDownloadUrlForLayer": "repository/${Repository}",
-    "logs:CreateLogGroup": "/aws/sagemaker/Endpoints/*",
-    "logs:CreateLogStream": "/aws/sagemaker/Endpoints/*",
-    "logs:DescribeLogStreams": "/aws/sagemaker/Endpoints/*",
-    "logs:PutLogEvents": "/aws/sagemaker/Endpoints/*",
-    "cloudwatch:PutMetricData": "*",
-}
-# Their own logs and traces.
-MANAGED = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
+# An action and a resource, as they stand in a row.
+Right = tuple[str, str]
 
 
 def listed(value: Any) -> list[Any]:
@@ -59,66 +26,93 @@ def named(resource: Any) -> str:
     match resource:
         case {"Ref": str(name)} | {"Fn::Sub": str(name)} | {"Fn::Sub": [str(name), _]} | str(name):
             return name
-        case {"Fn::GetAtt": [str(name), str(attribute)]}:
-            return f"{name}.{attribute}"
-    return json.dumps(resource)
+        case {"Fn::GetAtt": [str(name), "Arn"]}:
+            return name
+    raise AssertionError(f"the tables have no name for {resource}")
 
 
-def rights(role: str, resources: dict[str, Any]) -> set[tuple[str, str]]:
-    """What the role's own policies and those that are attached to it allow."""
-    attached = [item["Properties"] for item in resources.values() if item["Type"] == "AWS::IAM::Policy"]
-    policies = [
-        *resources[role]["Properties"]["Policies"],
-        *(each for each in attached if {"Ref": role} in each["Roles"]),
-    ]
-    statements = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
-    assert {statement["Effect"] for statement in statements} == {"Allow"}
-    return {
-        (action, named(resource))
-        for statement in statements
-        for action in listed(statement["Action"])
-        for resource in listed(statement["Resource"])
+def allowed(statement: dict[str, Any]) -> Iterator[Right]:
+    # What hangs on a condition of the template is a policy of its own, with no `Fn::If`; nothing is denied.
+    assert statement["Effect"] == "Allow"
+    assert not {"NotAction", "NotResource"} & statement.keys()
+    keys = [f" if `{key}`" for each in statement.get("Condition", {}).values() for key in each]
+    for action in listed(statement["Action"]):
+        for resource in listed(statement["Resource"]):
+            yield f"`{action}`", "".join([f"`{named(resource)}`", *keys])
+
+
+def granted(resources: dict[str, Any]) -> Iterator[tuple[str, Right]]:
+    """Heading and row of every right of every role."""
+    for name, item in resources.items():
+        properties = item.get("Properties", {})
+        if item["Type"] == "AWS::IAM::Role":
+            at = heading(name, item, resources)
+            for arn in properties.get("ManagedPolicyArns", []):
+                yield at, (f"`{named(arn).rsplit('/', 1)[1]}`", "managed by AWS")
+            policies = properties.get("Policies", [])
+            yield from ((at, right) for p in policies for s in p["PolicyDocument"]["Statement"] for right in allowed(s))
+        elif item["Type"] == "AWS::IAM::Policy":
+            for role in properties["Roles"]:
+                at = heading(role["Ref"], item, resources)
+                yield from ((at, right) for s in properties["PolicyDocument"]["Statement"] for right in allowed(s))
+        else:
+            assert not item["Type"].startswith("AWS::IAM::"), f"{name} is not looked into"
+
+
+def heading(role: str, gives: dict[str, Any], resources: dict[str, Any]) -> str:
+    [trust] = resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert (trust["Action"], trust["Principal"].keys()) == ("sts:AssumeRole", {"Service"})
+    where = f", where `{gives['Condition']}` holds" if "Condition" in gives else ""
+    return f"`{role}`, assumed by `{trust['Principal']['Service']}`{where}"
+
+
+def of_a_model(resources: dict[str, Any]) -> re.Pattern[str]:
+    """What the names of a model's resources start with; all models have the same rights."""
+    functions = {
+        name: item["Properties"] for name, item in resources.items() if item["Type"] == "AWS::Lambda::Function"
     }
+    models = [name.removesuffix("Counter") for name, own in functions.items() if own["Handler"] == COUNTER_HANDLER]
+    return re.compile("|".join(models))
 
 
-def functions(deployed: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """The handler and the role of each function."""
-    return {
-        name: (resource["Properties"]["Handler"], resource["Properties"]["Role"]["Fn::GetAtt"][0])
-        for name, resource in deployed.items()
-        if resource["Type"] == "AWS::Lambda::Function"
+def tables() -> dict[str, dict[Right, str]]:
+    """Rows and their reasons by the heading they stand under."""
+    found: dict[str, dict[Right, str]] = {}
+    text = (ROOT / "docs" / "security.md").read_text("utf-8").partition("\n## Rights\n")[2].partition("\n## ")[0]
+    for section in text.split("\n### ")[1:]:
+        title, *lines = section.splitlines()
+        rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+        found[title] = {(action, resource): why for action, resource, why in rows}
+        assert len(found[title]) == len(rows), f"a row stands twice under {title}"
+    return found
+
+
+def test_a_role_may_do_what_stands_in_docs_security_and_nothing_else(deployed: dict[str, Any]) -> None:
+    model = of_a_model(deployed)
+    found: dict[str, set[Right]] = {}
+    for at, (action, resource) in granted(deployed):
+        found.setdefault(model.sub("Model", at), set()).add((action, model.sub("Model", resource)))
+    documented = tables()
+    assert found.keys() == documented.keys()
+    for title, rights in found.items():
+        assert rights == documented[title].keys(), title
+
+
+def test_every_right_has_its_reason() -> None:
+    assert all(why.strip() for rights in tables().values() for why in rights.values())
+
+
+def test_a_right_to_every_resource_says_why_it_has_no_narrower_one() -> None:
+    for rights in tables().values():
+        for (_, resource), why in rights.items():
+            if resource.startswith("`*`"):
+                assert "no resource" in why or "one namespace" in why
+
+
+def test_every_function_has_one_of_these_roles_and_none_that_sam_makes(deployed: dict[str, Any]) -> None:
+    roles = {
+        item["Properties"]["Role"]["Fn::GetAtt"][0]
+        for item in deployed.values()
+        if item["Type"] == "AWS::Lambda::Function"
     }
-
-
-@pytest.mark.parametrize("endpoints", [False, True], ids=["without endpoints", "with endpoints"])
-@pytest.mark.parametrize("recording", [False, True], ids=["without recording", "with recording"])
-def test_a_function_may_do_what_stands_here_and_nothing_else(
-    deployed: dict[str, Any], endpoints: bool, recording: bool
-) -> None:
-    resources = settled(deployed, endpoints=endpoints, recording=recording)
-    found = functions(resources)
-    counters = {name for name, (handler, _) in found.items() if handler == COUNTER_HANDLER}
-    invoke = {("lambda:InvokeFunction", f"{name}Aliaslive") for name in counters}
-    assert invoke
-    ask = {("sagemaker:InvokeEndpoint", name) for name, item in resources.items() if item["Type"] == ENDPOINT_TYPE}
-    assert bool(ask) == endpoints
-    more_of_edge = invoke | RECORDING if recording else invoke
-    for name, (handler, role) in found.items():
-        more = more_of_edge if name == "EdgeFunction" else ask if handler == COUNTER_HANDLER else set()
-        assert rights(role, resources) == RIGHTS[handler] | more
-
-
-def test_an_endpoint_may_pull_its_image_log_and_tell_its_metrics_and_nothing_else(deployed: dict[str, Any]) -> None:
-    roles = [item["Properties"]["ExecutionRoleArn"] for item in deployed.values() if item["Type"] == MODEL_TYPE]
-    assert roles
-    for role in roles:
-        name, _ = role["Fn::GetAtt"]
-        assert {action: resource.split(":")[-1] for action, resource in rights(name, deployed)} == ENDPOINT
-        [statement] = deployed[name]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
-
-
-def test_managed_policies_give_logs_and_traces_alone(deployed: dict[str, Any]) -> None:
-    for _, role in functions(deployed).values():
-        arns = deployed[role]["Properties"]["ManagedPolicyArns"]
-        assert {named(arn).rsplit("/", 1)[1].strip('"') for arn in arns} <= MANAGED
+    assert roles == {"EdgeRole", "CounterRole", "RecorderRole"}
