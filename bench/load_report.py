@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from textwrap import fill
 
 from bench.arrivals import Sent, percentile
 from bench.machine import described
 from bench.memory import FLAT_MB_PER_HOUR, Series, Watch
-from bench.mix import SHARES
-from bench.report import table
+from bench.mix import CONVERSATIONS, SHARES
+from bench.report import paragraph, table
 
 TITLE = "Load"
 HERE = (
@@ -29,7 +27,6 @@ KINDS = ["request", "share", "kB", "tokens, median", *LATENCIES, "others"]
 SETTLING = 1 / 3
 MOMENTS = 6
 KEPT_UP_SECONDS = 1.0
-paragraph = partial(fill, width=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +54,13 @@ def section(steps: Sequence[Step], watch: Watch, soaked: bool) -> str:
     parts = [
         described("httpx2", "uvicorn", "botocore", "fastapi", "tokenizers", "fastokens"),
         paragraph(
-            "`make load`: an open loop. Requests come at random moments that were drawn before (Poisson), whether or "
-            "not those before them were answered; latency counts from the moment at which a request was due to the end "
-            f"of its answer, whatever that was. A mix for all served models, each request of new text: {shares}. "
-            f"{where} {rates[0].seconds:g} seconds of each rate, after as many of the highest:"
+            f"""
+            `make load`: an open loop. Requests come at random moments that were drawn before (Poisson), whether or not
+            those before them were answered; latency counts from the moment at which a request was due to the end of its
+            answer, whatever that was. A mix for all served models: {shares}; agents and long ones send one of
+            {CONVERSATIONS} conversations with the model again, with another turn, all others are new. {where}
+            {rates[0].seconds:g} seconds of each rate, after as many of the highest:
+            """
         ),
         table(RATES, [rate_row(step, watch) for step in rates]),
     ]
@@ -70,9 +70,11 @@ def section(steps: Sequence[Step], watch: Watch, soaked: bool) -> str:
 def soak(step: Step, watch: Watch) -> Iterator[str]:
     """What is said of the long step."""
     yield paragraph(
-        f"Then {step.seconds / 60:g} minutes at {step.rate:g} requests a second, half of the highest rate of which 99 "
-        f"in a hundred were answered within a second; {len(step.sent)} requests, {per_second(step):.1f} a second "
-        "answered with 200:"
+        f"""
+        Then {step.seconds / 60:g} minutes at {step.rate:g} requests a second, half of the highest rate of which 99
+        in a hundred were answered within a second; {len(step.sent)} requests, {per_second(step):.1f} a second
+        answered with 200:
+        """
     )
     by_kind = {kind: [each for each in step.sent if each.kind == kind] for kind in SHARES}
     rows = [kind_row(kind, sent, len(step.sent)) for kind, sent in by_kind.items() if sent]
@@ -80,9 +82,11 @@ def soak(step: Step, watch: Watch) -> Iterator[str]:
     if not watch.kinds:
         return
     yield paragraph(
-        "Resident memory meanwhile, of all processes of a kind together, in MB. A kind is flat where none of its "
-        f"processes gains more than {FLAT_MB_PER_HOUR:g} MB an hour, by least squares over all but the first third of "
-        f"the time. {' and '.join(STAND_INS)} stand in for AWS and keep all that they are given:"
+        f"""
+        Resident memory meanwhile, of all processes of a kind together, in MB. A kind is flat where none of its
+        processes gains more than {FLAT_MB_PER_HOUR:g} MB an hour, by least squares over all but the first third of
+        the time. {" and ".join(STAND_INS)} stand in for AWS and keep all that they are given:
+        """
     )
     moments = [step.start + part * step.seconds / (MOMENTS - 1) for part in range(MOMENTS)]
     head = [f"{(moment - step.start) / 60:.1f} min" for moment in moments]

@@ -3,15 +3,19 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from bench.arrivals import Request
 from bench.photos import photo, request
-from bench.texts import agent, body, short
+from bench.texts import Json, agent, body, short, slice_of
 
 # Of a hundred requests; a model without vision is asked nothing with images.
 SHARES = {"short": 50, "agent": 35, "long": 5, "images": 10}
 # Some 8,000 and 110,000 tokens, tools and all; the second is within every served model's context.
 AGENT, LONG = 18_000, 430_000
+# Conversations with a model, of each length: an agent sends all of its own again with every turn.
+CONVERSATIONS = 8
+TURN = 500
 IMAGES = 4
 
 
@@ -24,7 +28,7 @@ class Model:
 
 
 class Mix:
-    """Requests of every kind to every model, each of new text.
+    """Requests of every kind to every model, as they come.
 
     Args:
         shares: weights of the kinds.
@@ -50,4 +54,12 @@ class Mix:
                 return Request(kind, request(model, self._dice.sample(self._photos, IMAGES)))
             case "short":
                 return Request(kind, body(model, short(self._dice)))
-        return Request(kind, body(model, agent(self._dice, LONG if kind == "long" else AGENT)))
+        known = conversation(LONG if kind == "long" else AGENT, self._dice.randrange(CONVERSATIONS), model)
+        turn = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": slice_of(self._dice, TURN)}]
+        return Request(kind, body(model, known | {"messages": known["messages"] + turn}))
+
+
+@cache
+def conversation(characters: int, number: int, model: str) -> Json:
+    """One of the conversations with a model."""
+    return agent(random.Random(f"{characters} {number} {model}"), characters)  # noqa: S311 - no secret

@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of text."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def paragraph(text: str) -> str:
+    """The text in lines of at most 120 characters, however it was written."""
+    return fill(" ".join(text.split()), 120, break_on_hyphens=False)
 
 
 def replace_section(document: str, title: str, text: str) -> str:
