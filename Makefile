@@ -74,6 +74,21 @@ bench: .venv/dev .build/obvious/installed layers
 	@$(VENV)/python -m bench $(TABLES) --rounds $(ROUNDS) --python $(shell $(PYTHON) -c 'import sys; print(sys.executable)') \
 		--obvious .build/obvious/bin/python --write docs/benchmarks.md
 
+# Requests that wait for no answer: RATES a second, SECONDS of each, then SOAK minutes at half of what was kept up with.
+# To a stack of its own, or to the service at URL for the API key in KEY; to every model, or MODELS.
+RATES ?= 10 20 30 40 60
+SECONDS ?= 30
+SOAK ?= 10
+.PHONY: load
+load: .venv/dev $(if $(URL),,layers)
+	@$(VENV)/python -m bench.load $(RATES) --seconds $(SECONDS) --soak $(SOAK) $(if $(MODELS),--models $(MODELS)) \
+		$(if $(URL),--url $(URL),--write docs/benchmarks.md)
+
+# What a million requests cost, from what some of them take of a stack of its own.
+.PHONY: cost
+cost: .venv/dev layers
+	@$(VENV)/python -m bench.cost --write docs/operations.md
+
 # What a counter is compared with.
 .build/obvious/installed: locks/obvious.txt
 	@echo "installing the obvious counter's packages into .build/obvious"
