@@ -140,8 +140,8 @@ lock: .venv/dev
 		echo "could not install the packages of locks/checkov.txt: is a package registry reachable, and the disk not full?" >&2; exit 1; }
 	@touch $@
 
-# Processor of the functions: arm64 or x86_64.
-ARCH ?= arm64
+# Processor of the functions, arm64 or x86_64: by default the one that samconfig.toml deploys for.
+ARCH ?= $(shell $(PYTHON) -m deploy.samconfig architecture)
 validate build: export SAM_CLI_TELEMETRY := 0
 # Neither speaks to AWS, yet SAM wants a region.
 validate build: export AWS_DEFAULT_REGION ?= us-east-1
@@ -156,8 +156,16 @@ validate: .venv-sam/installed .venv-checkov/installed
 build: .venv-sam/installed layers
 	@MAKEFLAGS=--no-print-directory .venv-sam/bin/sam build --parameter-overrides Architecture=$(ARCH)
 
-# The first organization, project and user of a deployment's credentials table, with a token, a session and an API key;
-# later NEW=key, pat or session makes another credential of theirs.
+# Everything checked, built, looked through and deployed as samconfig.toml says. GUIDED=1, the first time, asks for what it
+# should say, and ends with a look at the answer: a processor other than the one that was built for would not run.
+.PHONY: deploy
+deploy: export SAM_CLI_TELEMETRY := 0
+deploy: validate build
+	@$(VENV)/python -m deploy.packages $(if $(GUIDED),$(ARCH))
+	@.venv-sam/bin/sam deploy $(if $(GUIDED),--guided --parameter-overrides Architecture=$(ARCH))
+	@$(if $(GUIDED),$(VENV)/python -m deploy.packages)
+
+# The first organization, project and user of a deployment, with a token, a session and an API key; later NEW=key, pat or
+# session makes another credential of theirs. STACK is by default the one of samconfig.toml; TABLE names a table itself.
 bootstrap: .venv/run
-	@[ -n "$(TABLE)" ] || { echo "which table? make bootstrap TABLE=<the stack's output CredentialsTable>" >&2; exit 1; }
-	@$(VENV)/python -m tokencount.bootstrap $(TABLE) $(if $(NEW),--new $(NEW))
+	@$(VENV)/python -m $(if $(TABLE),tokencount.bootstrap $(TABLE),deploy.bootstrap $(if $(STACK),--stack $(STACK))) $(if $(NEW),--new $(NEW))

@@ -1,0 +1,1 @@
+"""What `make deploy` and `make bootstrap` do besides the SAM CLI."""
