@@ -21,7 +21,8 @@ from bench.prices import (
 from bench.report import paragraph, table
 
 TITLE = "Cost"
-SECTION_MONTH = 30 * 24 * 3600
+# What the endpoint may take for some images.
+WAIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def section(measured: Measured) -> str:
         paragraph(
             f"""
             Dollars a million requests, by the list prices of us-east-1 in {AS_OF} as they are written in
-            bench/prices.py (without free tiers and discounts). They were not read from AWS's price list: check them
-            before they are relied on.
+            bench/prices.py and at the end of this section, without free tiers and discounts. They are assumptions, not
+            read from AWS's price list: check them before they are relied on.
             """
         ),
         table(["for a million requests, $", *bills], bill_rows(bills)),
@@ -62,6 +63,7 @@ def section(measured: Measured) -> str:
         larger_edge(measured),
         before(measured),
         endpoint(measured),
+        table([f"price in us-east-1, {AS_OF}", "$"], [[name, f"{price:.10g}"] for name, price in PRICES.items()]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -152,14 +154,17 @@ def endpoint(measured: Measured) -> str:
     month = PRICES["SageMaker, ml.g6.xlarge, an hour"] * HOURS
     counter = bill(taken, measured.memory)["counter"]
     requests = month / counter
+    gigabytes = (measured.memory.edge + measured.memory.counter) / 1024
+    wait = 1000 * WAIT_MS * gigabytes * PRICES["Lambda, arm64, a GB-second"]
     return paragraph(
         f"""
-        Where the endpoint pays: an ml.g6.xlarge is ${month:.0f} a month. A request with {kind} costs ${counter:.2f}
-        a million in the counter, so that the instance costs as much as counting {requests:,.0f} million of them a
-        month, {requests * 1e6 / SECTION_MONTH:,.0f} a second without a pause, more than an instance decodes; and a
-        delegated request pays for its counter too, which waits meanwhile. So it never pays by counting cheaper.
-        What it buys is that every image was decoded, and that the number is the processor's own: an image whose
-        header is sound and whose data is not is refused. At a million such requests a month that is ${month:.0f} a
-        million on top of the table's price, at a hundred million ${month / 100:.2f}.
+        Where the endpoint pays: an ml.g6.xlarge is ${month:.0f} a month. A request with {kind} costs ${counter:.2f} a
+        million in the counter, so that the instance costs as much as counting {requests:,.0f} million of them a month,
+        {requests * 1e6 / (3600 * HOURS):,.0f} a second without a pause: no instance of that size decodes as many images
+        (docs/benchmarks.md, Images, has what two processors do). And a delegated request is paid for in the functions,
+        too, which wait for the endpoint: each {WAIT_MS} ms are ${wait:.2f} a million. So at no number of requests does
+        it count cheaper. What it buys is that every image was decoded, so that one whose header is sound and whose data
+        is not is refused, and that the number is the processor's own. At a million such requests a month that adds
+        ${month:.0f} to their bill, and at ten million ${month / 10:.0f} a million.
         """
     )

@@ -95,7 +95,7 @@ def served(target: Target, wanted: Sequence[str] | None) -> list[Model]:
         sys.exit(f"make load: {target.url} answers {answer.status} when it is asked for its models")
     models = [Model(model["id"], model["vision"]) for model in answer.json()["data"]]
     chosen = [model for model in models if not wanted or model.id.endswith(tuple(wanted))]
-    return chosen or sys.exit(f"make load: none of {', '.join(model.id for model in models)} is {wanted}")
+    return chosen or sys.exit(f"make load: {target.url} does not serve {' or '.join(wanted or ['a model'])}")
 
 
 @contextmanager
