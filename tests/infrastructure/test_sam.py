@@ -1,20 +1,18 @@
 """The SAM CLI accepts the template and builds it for both processors, whatever Python and processor this host has."""
 
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deploy.packages import check, libraries
 from local.template import Template
 from tests.infrastructure.artifacts import ROOT, Once
 
 pytestmark = pytest.mark.sam
 
-# The number of the processor in an ELF header, and what manylinux calls it.
-PROCESSORS = {"arm64": (183, "aarch64"), "x86_64": (62, "x86_64")}
-# Of a function and its layers, unpacked.
-LAMBDA_BYTES = 250 * 1024 * 1024
+# Each with what manylinux calls it.
+PROCESSORS = {"arm64": "aarch64", "x86_64": "x86_64"}
 
 
 @pytest.fixture(params=PROCESSORS, scope="session")
@@ -27,29 +25,17 @@ def build(request: pytest.FixtureRequest, sam: Callable[..., str], once: Once) -
     return request.param, once(f"sam-{request.param}", run)
 
 
-def libraries(folder: Path) -> Iterator[tuple[str, int]]:
-    """Every compiled library in a folder, with its processor's number."""
-    for path in folder.rglob("*.so*"):
-        with path.open("rb") as file:
-            yield path.name, struct.unpack("<18xH", file.read(20))[0]
-
-
-def size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def test_the_template_is_valid_and_has_no_lint(sam: Callable[..., str]) -> None:
     assert "valid SAM Template" in sam("sam", "validate", "--lint")
 
 
 def test_compiled_libraries_are_of_the_processor_and_of_python_3_13(build: tuple[str, Path]) -> None:
     processor, folder = build
-    number, name = PROCESSORS[processor]
     found = dict(libraries(folder / "RuntimeLayer"))
-    assert set(found.values()) == {number}
-    ours = [file for file in found if ".cpython-" in file]
+    assert set(found.values()) == {processor}
+    ours = [file.name for file in found if ".cpython-" in file.name]
     assert ours
-    assert all(file.endswith(f".cpython-313-{name}-linux-gnu.so") for file in ours)
+    assert all(name.endswith(f".cpython-313-{PROCESSORS[processor]}-linux-gnu.so") for name in ours)
 
 
 def test_functions_are_pure_python_and_fit_either_processor(template: Template, build: tuple[str, Path]) -> None:
@@ -64,12 +50,11 @@ def test_no_file_is_compiled_for_another_python(build: tuple[str, Path]) -> None
     assert [path for path in folder.rglob("*.pyc") if not path.name.endswith(".cpython-313.pyc")] == []
 
 
-def test_a_function_and_its_layers_fit_lambda(template: Template, build: tuple[str, Path]) -> None:
-    _, folder = build
-    names = {ROOT / own["ContentUri"]: name for name, own in template.resources("AWS::Serverless::LayerVersion")}
-    for function in template.functions.values():
-        unpacked = [function.name, *(names[layer] for layer in function.layers)]
-        assert sum(size(folder / part) for part in unpacked) < LAMBDA_BYTES
+def test_every_function_with_its_layers_is_what_lambda_takes(template: Template, build: tuple[str, Path]) -> None:
+    processor, folder = build
+    packages = check(folder, processor)
+    assert {package.function for package in packages} == set(template.functions)
+    assert all(package.own and package.layers for package in packages)
 
 
 @pytest.mark.parametrize("file", ["functions/requirements.txt", "layers/runtime/requirements.txt"])
