@@ -1,6 +1,6 @@
 """Looks through what `sam build` made, before it is deployed: `python -m deploy.packages [arm64|x86_64]`.
 
-Lambda unpacks a function and its layers into at most 250 MB. The 50 MB that a zip may have bind whoever sends it to Lambda
+Lambda unpacks a function and its layers into at most 250 MB. The 50 MB that a zip may have bind who sends it to Lambda
 itself: the SAM CLI uploads to S3.
 """
 
