@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,9 @@ class Pool:
         self._log = log
         self._changed = changed
         self._workers: set[Worker] = set()
-        self._free: asyncio.LifoQueue[Worker | Answer] = asyncio.LifoQueue()  # an answer tells of a failed start
+        self._idle: list[Worker] = []  # who worked last works next
+        self._waiters: deque[asyncio.Future[Worker | Answer]] = deque()  # an answer tells of a failed start
         self._starting = 0
-        self._waiting = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -42,7 +43,10 @@ class Pool:
 
     async def warm(self) -> None:
         """Start the first worker; a handler that cannot be imported is an error of the stack here."""
-        failure = await self._start(self._spawn())
+        try:
+            failure = await self._start(self._spawn())
+        except OSError as error:
+            raise StackError(f"{self.function.name} does not start: {error}") from error
         if failure:
             cause = json.loads(failure.payload)
             reason = f"{cause['errorType']}: {cause['errorMessage']}"
@@ -62,29 +66,49 @@ class Pool:
         self._closed = True
         for worker in self._workers:
             worker.kill()
-        for _ in range(self._waiting):
-            self._free.put_nowait(STOPPED)
+        while self._waiters:
+            self._give(STOPPED)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _take(self) -> Worker | Answer:
-        self._waiting += 1
-        try:
-            while not self._closed:
-                self._grow()
-                free = await self._free.get()
-                if isinstance(free, Answer) or free.alive:
-                    return free
-                self._drop(free)  # ended from outside while it was idle
+        if self._closed:
             return STOPPED
-        finally:
-            self._waiting -= 1
+        while self._idle:
+            if (worker := self._idle.pop()).alive:
+                return worker
+            self._drop(worker)  # ended from outside while it was idle
+        waiter: asyncio.Future[Worker | Answer] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._grow()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._give(waiter.result())
+            raise
+
+    def _give(self, free: Worker | Answer) -> None:
+        """To who waits longest. Where nobody waits a worker is idle, and why one did not start is of no use later."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(free)
+                return
+        if isinstance(free, Worker):
+            self._idle.append(free)
 
     def _grow(self, at_least: int = 0) -> None:
         """Have a worker under way for each that waits, up to the cap."""
-        missing = max(self._waiting - self._free.qsize() - self._starting, at_least - len(self._workers))
+        missing = max(len(self._waiters) - self._starting, at_least - len(self._workers))
         room = min(MAX_WORKERS - len(self._workers), MAX_STARTING - self._starting)
         for _ in range(0 if self._closed else min(missing, room)):
-            self._in_background(self._start_for_waiting(self._spawn()))
+            try:
+                worker = self._spawn()
+            except OSError as error:  # no memory, process or file to be had
+                failure = {"errorType": type(error).__name__, "errorMessage": str(error)}
+                self._give(Answer(json.dumps(failure).encode(), failed=True))
+            else:
+                self._in_background(self._start_for_waiting(worker))
 
     def _spawn(self) -> Worker:
         worker = Worker(self.function, self._environment, self._log)
@@ -100,19 +124,19 @@ class Pool:
         if answer.failed:
             self._drop(worker)
             return answer
-        self._free.put_nowait(worker)
+        self._give(worker)
         return None
 
     async def _start_for_waiting(self, worker: Worker) -> None:
         failure = await self._start(worker)
-        if failure and self._waiting:
-            self._free.put_nowait(failure)
+        if failure:
+            self._give(failure)
         self._grow()
 
     async def _run(self, worker: Worker, event: bytes) -> Answer:
         answer = await worker.invoke(event)
         if worker.alive:
-            self._free.put_nowait(worker)
+            self._give(worker)
         else:
             self._drop(worker)
             self._grow(at_least=1)

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +37,9 @@ class Worker:
     def __init__(self, function: Function, environment: dict[str, str], log: Path) -> None:
         self._function = function
         self._log = log
-        self._ours, theirs = socket.socketpair()
+        ours, theirs = socket.socketpair()
         self._writer: asyncio.StreamWriter | None = None
-        with theirs, log.open("ab") as output:
+        with ours, theirs, log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(Path(__file__).with_name("worker.py")), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
@@ -49,6 +50,7 @@ class Worker:
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for the stack, which ends its workers itself
             )
+            self._ours = ours.dup()  # only now: nothing stays open where there is no process
         self.pid = self._process.pid
 
     async def start(self) -> Answer:
@@ -81,7 +83,7 @@ class Worker:
     def _failure(self, kind: str, request_id: str, message: str) -> Answer:
         self.kill()
         failure = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"}
-        with self._log.open("a") as log:
+        with suppress(OSError), self._log.open("a") as log:  # a full disk is no reason to give no answer
             log.write(json.dumps(failure) + "\n")
         return Answer(json.dumps(failure).encode(), failed=True)
 

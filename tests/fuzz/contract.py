@@ -44,9 +44,13 @@ class Contract:
         self._validator = cache(self._compiled)
 
     def faults(self, method: str, target: str, answer: Answer) -> list[str]:
-        """What is not as promised in the answer to this request; empty where all is well."""
+        """What is not as promised in the answer of a sound service to this request; empty where all is well."""
         if answer.status >= 500:
             return [f"status {answer.status}"]
+        return self.faults_of_form(method, target, answer)
+
+    def faults_of_form(self, method: str, target: str, answer: Answer) -> list[str]:
+        """Likewise where something may be broken, and a documented 5xx says so."""
         promised = self._promised(method, urlsplit(target).path, answer.status)
         if promised is None:
             return [f"{answer.status} is no status of this route"]
@@ -106,8 +110,8 @@ class Contract:
 
 
 def _is_the_gateway_s(answer: Answer) -> bool:
-    """Whether API Gateway gave it by itself, to a body too large for a function: the id is its own."""
-    return answer.status == 413 and not answer.headers.get("x-request-id", "").startswith("req_")
+    """Whether API Gateway gave it by itself, for a body too large or a function that failed: the id is its own."""
+    return answer.status in (413, 500, 503) and not answer.headers.get("x-request-id", "").startswith("req_")
 
 
 def _error_faults(body: Mapping[str, Any], answer: Answer) -> Iterator[str]:

@@ -247,3 +247,55 @@ def test_a_handler_that_breaks_later_fails_each_invocation_and_works_again_once_
     assert json.loads(crashed.payload)["errorType"] == "Runtime.ExitError"
     assert json.loads(broken.payload)["errorType"] == "SyntaxError"
     assert mended == Answer(b"7")
+
+
+def test_a_worker_that_the_machine_cannot_start_fails_its_invocation_alone(tmp_path: Path) -> None:
+    code, away = tmp_path / "code", tmp_path / "away"
+    code.mkdir()
+    (code / "faults.py").write_text(HANDLERS)
+
+    async def scenario(pool: Pool) -> tuple[list[Answer], Answer]:
+        code.rename(away)  # as where there is no memory, no process or no file to be had
+        failed = [await _do(pool, "crash"), *await asyncio.gather(*[_do(pool, "context") for _ in range(3)])]
+        away.rename(code)
+        return failed, await _do(pool, "context")
+
+    function = _function(code, handler="faults.handler")
+    failed, answer = asyncio.run(_with_pool(function, tmp_path / "log", scenario))
+    assert [each.failed for each in failed] == [True] * 4
+    assert {json.loads(each.payload)["errorType"] for each in failed} == {"Runtime.ExitError", "FileNotFoundError"}
+    assert not answer.failed
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_crash_is_a_failed_answer_though_the_log_s_disk_is_full(tmp_path: Path) -> None:
+    (tmp_path / "faults.py").write_text(HANDLERS)
+
+    async def scenario(pool: Pool) -> tuple[Answer, Answer]:
+        return await _do(pool, "crash"), await _do(pool, "context")
+
+    function = _function(tmp_path, handler="faults.handler")
+    failed, answer = asyncio.run(_with_pool(function, Path("/dev/full"), scenario))
+    assert json.loads(failed.payload)["errorType"] == "Runtime.ExitError"
+    assert not answer.failed
+
+
+def test_who_gives_up_while_a_worker_starts_leaves_it_or_its_failure_to_no_later_request(tmp_path: Path) -> None:
+    (tmp_path / "faults.py").write_text(HANDLERS)
+
+    async def scenario(pool: Pool) -> list[Answer]:
+        (tmp_path / "faults.py").write_text("this is no Python")
+        await _do(pool, "crash")
+        waiting = [asyncio.create_task(_do(pool, "context")) for _ in range(4)]
+        await asyncio.sleep(0)
+        for each in waiting[1:]:
+            each.cancel()
+        assert (await waiting[0]).failed
+        (tmp_path / "faults.py").write_text(HANDLERS)
+        while (first := await _do(pool, "context")).failed:
+            pass  # one that had begun to start before
+        return [first, *await asyncio.gather(*[_do(pool, "context") for _ in range(4)])]
+
+    function = _function(tmp_path, handler="faults.handler")
+    answers = asyncio.run(_with_pool(function, tmp_path / "log", scenario))
+    assert not any(answer.failed for answer in answers)
