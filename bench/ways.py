@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,9 +17,11 @@ from PIL import Image as Pillow
 from counter.app import create_app
 from endpoint.processor import load_processor
 from tokencount.adapters.images import Images
+from tokencount.adapters.metrics import Metrics
 from tokencount.adapters.model_files import load_counter, load_spec
 from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
+from tokencount.adapters.settings import MetricsSettings
 from tokencount.domain.chat import Image, images_of, to_chat
 from tokencount.domain.delegation import DelegatingCounter
 from tokencount.domain.ports import Caller
@@ -46,13 +49,17 @@ class Function:
         keys = NodeKeys("k", {"k": "k" * 64})
         self._tokens = NodeTokens(keys, lambda: keys)
         counter = DelegatingCounter(load_counter(model, Images(_no_fetch)), None)
-        self._handler: Any = Mangum(create_app(counter, self._tokens, Logger(stream=StringIO())), lifespan="off")
+        logger = Logger(stream=StringIO())
+        metrics = Metrics(MetricsSettings("Tokencount", "bench", "1", restored=True), logger)
+        self._handler: Any = Mangum(create_app(counter, self._tokens, logger, metrics), lifespan="off")
 
     def count(self, body: bytes) -> int:
         """See Way."""
         headers = {"x-request-id": CALLER.request_id, NODE_TOKEN_HEADER: self._tokens.sign(CALLER)}
         event = {"resource": COUNT_PATH, "path": COUNT_PATH, "httpMethod": "POST", "requestContext": {}}
-        answer = self._handler(event | {"headers": headers, "body": body.decode(), "isBase64Encoded": False}, None)
+        sent = event | {"headers": headers, "body": body.decode(), "isBase64Encoded": False}
+        with redirect_stdout(StringIO()):
+            answer = self._handler(sent, None)
         return int(json.loads(answer["body"])["input_tokens"])
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """One route: from a request's bytes to the number, with what the edge needs for the request's record."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
+from tokencount.adapters.metrics import Metrics
 from tokencount.adapters.node_protocol import COUNT_PATH, DETAILS_HEADER, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeTokens
 from tokencount.adapters.validation import schema_path, validate
@@ -19,7 +20,7 @@ from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases, server_timing
 
 
-def create_app(counter: DelegatingCounter, tokens: NodeTokens, logger: Logger) -> FastAPI:
+def create_app(counter: DelegatingCounter, tokens: NodeTokens, logger: Logger, metrics: Metrics) -> FastAPI:
     """The counter of one model, for callers with a node token."""
     app = FastAPI(openapi_url=None)
 
@@ -49,9 +50,21 @@ def create_app(counter: DelegatingCounter, tokens: NodeTokens, logger: Logger) -
             answer = _failure(counter, Internal(f"internal error (request {request_id})"), request_id)
         answer.headers["Server-Timing"] = server_timing(phases.durations)
         logger.info("counted", extra={"status": answer.status_code, "timing": phases.durations} | way)
+        _measure_way(metrics, way)
+        metrics.answered(answer.status_code)
+        metrics.took(phases.durations)
+        metrics.write(request_id=request_id)
         return answer
 
     return app
+
+
+def _measure_way(metrics: Metrics, way: Mapping[str, str | None]) -> None:
+    route = way.get("route")
+    if route is not None:
+        metrics.add(f"CountedBy{route.title()}")
+    if way and route in {None, "fallback"}:
+        metrics.add("EndpointFailures")
 
 
 def _seconds_left(request: Request) -> Callable[[], float]:

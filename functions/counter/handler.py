@@ -15,16 +15,17 @@ from mangum import Mangum
 
 from counter.app import create_app
 from tokencount.adapters.images import Images
+from tokencount.adapters.metrics import Metrics
 from tokencount.adapters.model_files import load_counter
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
-from tokencount.adapters.settings import CounterSettings
+from tokencount.adapters.settings import CounterSettings, MetricsSettings
 from tokencount.domain.delegation import DelegatingCounter, Endpoint
 
 if TYPE_CHECKING:
     from tokencount.adapters.remote_images import RemoteImages
 
 
-def build(settings: CounterSettings) -> Mangum:
+def build(settings: CounterSettings, measured: MetricsSettings) -> Mangum:
     """The handler of one model's counter.
 
     Raises:
@@ -41,18 +42,19 @@ def build(settings: CounterSettings) -> Mangum:
     asyncio.set_event_loop(asyncio.new_event_loop())
     tokens = NodeTokens(NodeKeys.parse(settings.node_token_keys), read_keys)
     logger = Logger()
+    metrics = Metrics(measured, logger)
 
     @cache
     def remote_images() -> "RemoteImages":
         # Not at import either: boto3 keeps their budget, and few requests have images elsewhere.
         from counter.remote_images import build as build_remote_images  # noqa: PLC0415
 
-        return build_remote_images(settings, logger)
+        return build_remote_images(settings, logger, metrics)
 
     images = Images(lambda images, caller: remote_images().fetch(images, caller))
     counter = load_counter(settings.model_dir, images, fast_engine_after=settings.fast_engine_after)
     delegating = DelegatingCounter(counter, _endpoint(settings.endpoint_name))
-    return Mangum(create_app(delegating, tokens, logger), lifespan="off")
+    return Mangum(create_app(delegating, tokens, logger, metrics), lifespan="off")
 
 
 def _endpoint(name: str | None) -> Endpoint | None:
@@ -64,6 +66,6 @@ def _endpoint(name: str | None) -> Endpoint | None:
     return SageMakerEndpoint.named(name)
 
 
-handler: Any = build(CounterSettings.from_env(os.environ))
+handler: Any = build(CounterSettings.from_env(os.environ), MetricsSettings.from_env(os.environ))
 gc.freeze()
 gc.enable()

@@ -17,6 +17,7 @@ from edge.request import EdgeRequest
 from edge.routing import Routes
 from tokencount.adapters.answers import answer_to, error_body, error_headers
 from tokencount.adapters.faults import describe
+from tokencount.adapters.metrics import Metrics
 from tokencount.domain.credentials import Credential
 from tokencount.domain.errors import CountError, Internal, redact
 from tokencount.domain.ids import new_id
@@ -26,6 +27,10 @@ from tokencount.domain.timing import Phases, server_timing
 
 # What a record may name of the edge's own bodies and query strings; another name is a client's.
 _PARAMS = frozenset({"model", "name", "scopes", "expires_at", "spend_cap", *PARAMETERS})
+
+
+# The others are the counter's, which measures them itself.
+OWN_PHASES = {"edge_auth", "edge_upstream", "total"}
 
 
 # A path that is none may be anything, a key pasted by mistake for instance.
@@ -74,6 +79,7 @@ class Edge:
         record_days: int,
         recording: EventRecording | None,
         logger: Logger,
+        metrics: Metrics,
         now: Callable[[], datetime],
     ) -> None:
         self._routes = Routes(routes)
@@ -82,6 +88,7 @@ class Edge:
         self._record_days = record_days
         self._recording = recording
         self._logger = logger
+        self._metrics = metrics
         self._now = now
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -152,6 +159,7 @@ class Edge:
         try:
             self._log.put(record)
         except Exception as error:
+            self._metrics.add("RecordsLost")
             self._logger.error("the record was not kept", extra={"fault": describe(error), "record": record.to_dict()})
 
     def _keep_event(self, arrival: Arrival, event: Mapping[str, Any]) -> None:
@@ -164,7 +172,13 @@ class Edge:
 
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:
         timing = arrival.phases.durations | {"total": arrival.phases.total()}
-        self._logger.info("answered", extra={"status": answer.status, "code": arrival.code, "timing": timing})
+        code = _code(arrival)
+        self._logger.info("answered", extra={"status": answer.status, "code": code, "timing": timing})
+        self._metrics.answered(answer.status)
+        self._metrics.took({phase: timing[phase] for phase in OWN_PHASES & timing.keys()})
+        if code is not None:
+            self._metrics.add("Errors", code=code)
+        self._metrics.write(request_id=arrival.id)
         headers = (
             arrival.headers
             | answer.headers
@@ -176,6 +190,12 @@ class Edge:
             }
         )
         return {"statusCode": answer.status, "headers": headers, "body": answer.body, "isBase64Encoded": False}
+
+
+def _code(arrival: Arrival) -> str | None:
+    """The edge's own code of an error, or the counter's."""
+    error = arrival.record.error if arrival.record else None
+    return arrival.code or (error or {}).get("code")
 
 
 def _failure(arrival: Arrival, error: CountError) -> Answer:

@@ -26,13 +26,13 @@ from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableLimitSettings, ignored_settings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
-from tokencount.adapters.metrics import event_not_recorded, limiter_unavailable
+from tokencount.adapters.metrics import Metrics
 from tokencount.adapters.node_tokens import NodeTokens, utc_now
 from tokencount.adapters.nodes import LambdaNodes
 from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue
 from tokencount.adapters.request_log import DynamoRequestLog
 from tokencount.adapters.secrets import NodeKeySecret
-from tokencount.adapters.settings import EdgeSettings
+from tokencount.adapters.settings import EdgeSettings, MetricsSettings
 from tokencount.domain.limiter import Limiter
 
 # Below the edge's own 28 seconds and above the counter's 26; what a request has left is less, and is waited for apart.
@@ -42,7 +42,7 @@ _DYNAMODB = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attemp
 _SQS = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
 
 
-def build(settings: EdgeSettings) -> Edge:
+def build(settings: EdgeSettings, measured: MetricsSettings) -> Edge:
     """The edge of a deployment."""
 
     dynamodb = client("dynamodb", _DYNAMODB)
@@ -53,24 +53,26 @@ def build(settings: EdgeSettings) -> Edge:
     # By the wall's clock: another may stand still while the function is frozen.
     credentials = CachedCredentials(store, time.time)
     logger = Logger()
+    metrics = Metrics(measured, logger)
     table = DynamoRequestLog(dynamodb, settings.requests_table, utc_now)
     queue = RecordQueue(cache(lambda: client("sqs", _SQS)), settings.record_queue_url)
-    log = QueuedRequestLog(table, queue, logger)
+    log = QueuedRequestLog(table, queue, logger, metrics)
     return Edge(
-        Infer(Models.read(), nodes, _limiter(settings, logger)).routes
+        Infer(Models.read(), nodes, _limiter(settings, logger, metrics)).routes
         | Requests(log).routes
         | Keys(store, credentials.forget, utc_now).routes
         | Session().routes,
         authentication=Authentication(credentials, settings.dashboard_host, utc_now),
         log=log,
         record_days=settings.record_days,
-        recording=_recording(settings.recordings),
+        recording=_recording(settings.recordings, metrics),
         logger=logger,
+        metrics=metrics,
         now=utc_now,
     )
 
 
-def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
+def _limiter(settings: EdgeSettings, logger: Logger, metrics: Metrics) -> Limiter:
     table = LimitsTable.named(settings.limits_table)
     limit_settings = TableLimitSettings(
         table,
@@ -79,20 +81,19 @@ def _limiter(settings: EdgeSettings, logger: Logger) -> Limiter:
         clock=time.time,
         ignored=ignored_settings(logger),
     )
-    return Limiter(
-        DynamoWindows(table), DynamoLeases(table), limit_settings, now=utc_now, unavailable=limiter_unavailable
-    )
+    unavailable = metrics.limiter_unavailable
+    return Limiter(DynamoWindows(table), DynamoLeases(table), limit_settings, now=utc_now, unavailable=unavailable)
 
 
-def _recording(place: str | None) -> EventRecording | None:
+def _recording(place: str | None, metrics: Metrics) -> EventRecording | None:
     if place is None:
         return None
     # Only where it is on, and then in the snapshot as well: S3's client is dear at the start.
     from tokencount.adapters.recordings import recordings_at  # noqa: PLC0415
 
-    return EventRecording(recordings_at(place), event_not_recorded)
+    return EventRecording(recordings_at(place), metrics.event_not_recorded)
 
 
-handler = build(EdgeSettings.from_env(os.environ))
+handler = build(EdgeSettings.from_env(os.environ), MetricsSettings.from_env(os.environ))
 gc.freeze()
 gc.enable()

@@ -1,6 +1,5 @@
 """A limits table that is not there, does not answer or refuses: counting goes on, and a metric says so."""
 
-import json
 import socket
 import time
 from http.server import BaseHTTPRequestHandler
@@ -14,10 +13,11 @@ from botocore.stub import Stubber
 from tests.support.edge import NOW, EdgeUnderTest
 from tests.support.http_server import http_server
 from tests.support.internet import HOST, internet, plain
+from tests.support.logs import ReadableLogger
+from tests.support.metrics import lines, measured, metrics_of
 from tokencount.adapters.leases import DynamoLeases
 from tokencount.adapters.limit_settings import TableImageLimits, TableLimitSettings
 from tokencount.adapters.limits import DynamoWindows, LimitsTable
-from tokencount.adapters.metrics import limiter_unavailable
 from tokencount.adapters.remote_images import RemoteImages
 from tokencount.domain.chat import Image
 from tokencount.domain.image_budget import ImageBudget
@@ -55,7 +55,9 @@ def edge(dynamodb: "DynamoDBClient") -> EdgeUnderTest:
     table = LimitsTable(dynamodb, "limits")
     read = TableLimitSettings(table, requests_per_minute=9, requests_in_flight=9, clock=time.time, ignored=ignored)
     windows, leases = DynamoWindows(table), DynamoLeases(table)
-    return EdgeUnderTest(Limiter(windows, leases, read, now=lambda: NOW, unavailable=limiter_unavailable))
+    metrics = metrics_of("edge", ReadableLogger())
+    limiter = Limiter(windows, leases, read, now=lambda: NOW, unavailable=metrics.limiter_unavailable)
+    return EdgeUnderTest(limiter, metrics=metrics)
 
 
 def count(edge: EdgeUnderTest) -> dict[str, str]:
@@ -66,15 +68,12 @@ def count(edge: EdgeUnderTest) -> dict[str, str]:
     return headers
 
 
-def metrics(output: str) -> list[dict[str, Any]]:
-    """What CloudWatch would find in the log."""
-    lines = [json.loads(line) for line in output.splitlines()]
-    for line in lines:
-        [directive] = line["_aws"]["CloudWatchMetrics"]
-        assert directive["Namespace"] == "Tokencount"
-        assert directive["Metrics"] == [{"Name": "LimiterUnavailable", "Unit": "Count"}]
-        assert line["LimiterUnavailable"] == [1.0]
-    return lines
+def told(output: str) -> dict[str, Any]:
+    """The one line of metrics of a request whose limits were out of reach once."""
+    [line] = lines(output)
+    [found] = [each for each in measured(line) if each.name == "LimiterUnavailable"]
+    assert (found.unit, found.dimensions, found.values) == ("Count", (("service", "edge"),), (1.0,))
+    return line
 
 
 def test_a_table_that_cannot_be_connected_to_stops_nothing_and_is_asked_once_a_request(
@@ -84,17 +83,16 @@ def test_a_table_that_cannot_be_connected_to_stops_nothing_and_is_asked_once_a_r
         closed.bind(("127.0.0.1", 0))
         headers = count(edge(client(closed.getsockname()[1])))
     assert not RATE_LIMIT & headers.keys()
-    [line] = metrics(capsys.readouterr().out)
+    line = told(capsys.readouterr().out)
     assert line["request_id"] == headers["request-id"]
-    assert "EndpointConnectionError" in line["fault"]
+    assert "EndpointConnectionError" in line["limiter_fault"]
 
 
 def test_a_table_that_does_not_answer_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         headers = count(edge(client(silent.getsockname()[1])))
     assert not RATE_LIMIT & headers.keys()
-    [line] = metrics(capsys.readouterr().out)
-    assert "ReadTimeoutError" in line["fault"]
+    assert "ReadTimeoutError" in told(capsys.readouterr().out)["limiter_fault"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def test_a_table_that_refuses_stops_nothing(code: str, capsys: pytest.CaptureFix
         headers = count(edge(dynamodb))
         table.assert_no_pending_responses()
     assert not RATE_LIMIT & headers.keys()
-    assert len(metrics(capsys.readouterr().out)) == 1
+    assert told(capsys.readouterr().out)
 
 
 def test_a_table_that_begins_to_refuse_in_the_middle_stops_nothing_and_what_was_counted_is_told(
@@ -123,7 +121,7 @@ def test_a_table_that_begins_to_refuse_in_the_middle_stops_nothing_and_what_was_
         headers = count(edge(dynamodb))
         table.assert_no_pending_responses()
     assert headers["RateLimit-Remaining"] == "8"
-    assert len(metrics(capsys.readouterr().out)) == 1
+    assert told(capsys.readouterr().out)
 
 
 def test_a_function_s_own_table_is_asked_once_whatever_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,10 +151,10 @@ def test_images_by_url_are_fetched_though_their_budget_is_out_of_reach(capsys: p
         closed.bind(("127.0.0.1", 0))
         table = LimitsTable(client(closed.getsockname()[1]), "limits")
         limits = TableImageLimits(table, remote_image_bytes_per_minute=1, clock=time.time, ignored=ignored)
-        budget = ImageBudget(DynamoWindows(table), limits, now=lambda: NOW, unavailable=limiter_unavailable)
+        metrics = metrics_of("edge", ReadableLogger())
+        budget = ImageBudget(DynamoWindows(table), limits, now=lambda: NOW, unavailable=metrics.limiter_unavailable)
         net.serve(plain(b"image"))
         image = Image("messages.0.content.0", {"type": "url", "url": f"https://{HOST}/"})
         assert RemoteImages(net.guard(), budget.hold).fetch([image], caller) == [b"image"]
-    [line] = metrics(capsys.readouterr().out)
-    assert line["request_id"] == "req_1"
-    assert "EndpointConnectionError" in line["fault"]
+    metrics.write(request_id="req_1")
+    assert "EndpointConnectionError" in told(capsys.readouterr().out)["limiter_fault"]

@@ -22,9 +22,11 @@ from recorder.app import Recorder
 from tests.support.edge import NOW, MemoryLog
 from tests.support.local import TEMPLATE, write_project
 from tests.support.logs import ReadableLogger
+from tests.support.metrics import metrics_of
 from tests.support.records import record
 from tokencount.adapters.record_queue import QueuedRequestLog, RecordQueue, read_message
 from tokencount.adapters.request_log import DynamoRequestLog, RecordNotKept
+from tokencount.domain.ports import RequestLog
 from tokencount.domain.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -62,9 +64,13 @@ def silent_table() -> Iterator[DynamoRequestLog]:
         yield DynamoRequestLog(client, "t", lambda: NOW)
 
 
+def queued_log(table: RequestLog, queue: RecordQueue, logger: ReadableLogger) -> QueuedRequestLog:
+    return QueuedRequestLog(table, queue, logger, metrics_of("edge", logger))
+
+
 def test_while_the_table_takes_records_no_queue_is_spoken_to() -> None:
     table = MemoryLog()
-    log = QueuedRequestLog(table, RecordQueue(never, "RecordQueue"), ReadableLogger())
+    log = queued_log(table, RecordQueue(never, "RecordQueue"), ReadableLogger())
     log.put(record())
     assert log.get("req_1") == record().to_dict()
     assert log.find(RecordQuery(project="p")).records == [record().to_dict()]
@@ -72,7 +78,7 @@ def test_while_the_table_takes_records_no_queue_is_spoken_to() -> None:
 
 def test_a_record_that_a_table_does_not_take_is_in_the_queue_whole_and_the_log_says_why(sqs: "SQSClient") -> None:
     logger = ReadableLogger()
-    QueuedRequestLog(missing_table(), queue(sqs), logger).put(record(user_agent="ü"))
+    queued_log(missing_table(), queue(sqs), logger).put(record(user_agent="ü"))
     [message] = sqs.receive_message(QueueUrl="RecordQueue")["Messages"]
     assert read_message(message["Body"]) == record(user_agent="ü")
     [line] = logger.lines
@@ -86,7 +92,7 @@ def test_a_table_that_does_not_answer_is_not_waited_for(sqs: "SQSClient", monkey
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     logger = ReadableLogger()
     with silent_table() as table:
-        QueuedRequestLog(table, queue(sqs), logger).put(record())
+        queued_log(table, queue(sqs), logger).put(record())
     assert "ReadTimeoutError" in logger.lines[0]["fault"]
     assert len(sqs.receive_message(QueueUrl="RecordQueue")["Messages"]) == 1
 
@@ -94,7 +100,7 @@ def test_a_table_that_does_not_answer_is_not_waited_for(sqs: "SQSClient", monkey
 def test_a_record_that_neither_takes_is_not_kept(sqs: "SQSClient") -> None:
     sqs.delete_queue(QueueUrl="RecordQueue")
     with pytest.raises(RecordNotKept):
-        QueuedRequestLog(missing_table(), queue(sqs), ReadableLogger()).put(record())
+        queued_log(missing_table(), queue(sqs), ReadableLogger()).put(record())
 
 
 def test_what_the_recorder_writes_is_found_as_the_edge_made_it(sqs: "SQSClient") -> None:
@@ -107,8 +113,10 @@ def test_what_the_recorder_writes_is_found_as_the_edge_made_it(sqs: "SQSClient")
     aws.create_table(client, "RequestsTable", template.resolve(tables["RequestsTable"]))
     table = DynamoRequestLog(client, "RequestsTable", lambda: NOW)
     event = {"Records": [{"messageId": message["MessageId"], "body": message["Body"]}]}
+    logger = ReadableLogger()
+    recorder = Recorder(table, logger, metrics_of("recorder", logger), lambda: NOW)
     for _ in range(2):
-        assert Recorder(table, ReadableLogger())(event, None) == {"batchItemFailures": []}
+        assert recorder(event, None) == {"batchItemFailures": []}
     assert table.get("req_1") == made.to_dict()
     assert client.scan(TableName="RequestsTable")["Count"] == 1
 

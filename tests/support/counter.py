@@ -9,11 +9,13 @@ from typing import Any
 from mangum import Mangum
 
 from counter.app import create_app
+from tests.support.edge import CONTEXT
 from tests.support.logs import ReadableLogger
+from tests.support.metrics import metrics_of
 from tokencount.adapters.node_protocol import COUNT_PATH, NODE_TOKEN_HEADER
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.domain.counting import Counter
-from tokencount.domain.delegation import DelegatingCounter
+from tokencount.domain.delegation import DelegatingCounter, Endpoint
 from tokencount.domain.ports import Caller
 
 KEYS = NodeKeys("a", {"a": "k" * 64})
@@ -41,15 +43,17 @@ def no_refresh() -> NodeKeys:
 class CounterUnderTest:
     """The real application behind the real adapter, sent events as the edge sends them."""
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, counter: Counter, endpoint: Endpoint | None = None) -> None:
         self.logger = ReadableLogger()
-        self.counter = DelegatingCounter(counter, None)
-        self.handler = Mangum(create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger), lifespan="off")
+        self.counter = DelegatingCounter(counter, endpoint)
+        metrics = metrics_of("counter-tiny", self.logger)
+        app = create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger, metrics)
+        self.handler = Mangum(app, lifespan="off")
 
     def send(self, body: Any, token: str | None = None, request_id: str = "req_1") -> dict[str, Any]:
         signed = NodeTokens(KEYS, no_refresh).sign(CALLER) if token is None else token
         event = counter_event(body if isinstance(body, str) else json.dumps(body), signed, request_id)
-        answer = self.handler(event, None)  # type: ignore[arg-type]
+        answer = self.handler(event, CONTEXT)  # type: ignore[arg-type]
         details = json.loads(answer["headers"]["x-b3os-details"])
         return {"status": answer["statusCode"], "body": json.loads(answer["body"]), "details": details} | answer
 

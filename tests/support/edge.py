@@ -15,6 +15,8 @@ from edge.recording import EventRecording
 from edge.requests import Requests
 from edge.session import Session
 from tests.support.logs import ReadableLogger
+from tests.support.metrics import metrics_of
+from tokencount.adapters.metrics import Metrics
 from tokencount.domain.credentials import INFER_RUN, Credential, Secret, new_secret
 from tokencount.domain.limits import Allowance
 from tokencount.domain.ports import Caller, KeyPage, Limits, NodeAnswer
@@ -134,12 +136,18 @@ CONTEXT = FreshContext()
 class EdgeUnderTest:
     """The real edge between doubles, without limits and without recording if none are given."""
 
-    def __init__(self, limits: Limits | None = None, recording: EventRecording | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        recording: EventRecording | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
         self.credentials = KnownCredentials({KEY.digest: credential()})
         self.forgotten: list[str] = []
         self.log = MemoryLog()
         self.node = OneNode()
         self.logger = ReadableLogger()
+        self.metrics = metrics or metrics_of("edge", self.logger)
         models = Models({"b3os/tiny": MODEL, "b3os/big": MODEL | {"id": "b3os/big", "max_request_bytes": 5000}})
         self.edge = Edge(
             Infer(models, self.node, limits or OpenLimits()).routes
@@ -151,6 +159,7 @@ class EdgeUnderTest:
             record_days=30,
             recording=recording,
             logger=self.logger,
+            metrics=self.metrics,
             now=lambda: NOW,
         )
 

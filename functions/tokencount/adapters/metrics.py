@@ -1,24 +1,90 @@
-"""Metrics in CloudWatch's embedded metric format: a line of JSON in the function's log."""
+"""Metrics in CloudWatch's embedded metric format: one line of JSON in a function's log for each request or batch."""
 
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from tokencount.adapters.faults import describe
+from tokencount.adapters.settings import MetricsSettings
 from tokencount.domain.limits import LimitsUnavailable
 from tokencount.domain.ports import Caller
 from tokencount.domain.recordings import NotRecorded
 
-NAMESPACE = "Tokencount"
+# Names and values besides `service`.
+_Dimensions = tuple[tuple[str, str], ...]
 
 
-def limiter_unavailable(caller: Caller, error: LimitsUnavailable) -> None:
-    """Counts a request whose limits could not be reached; the line also says which request, and where it failed."""
-    with single_metric(name="LimiterUnavailable", unit=MetricUnit.Count, value=1, namespace=NAMESPACE) as metric:
-        metric.add_metadata("request_id", caller.request_id)
-        metric.add_metadata("fault", describe(error))
+class Metrics:
+    """What is measured while a request is answered, written once it is.
 
+    Nothing here raises: an answer leaves whether or not it was measured. Every metric has the dimension `service`; each
+    value of a further one is one more metric to pay for.
+    """
 
-def event_not_recorded(request_id: str, error: NotRecorded) -> None:
-    """Counts a request whose event could not be recorded; the line also says which request, and where it failed."""
-    with single_metric(name="EventNotRecorded", unit=MetricUnit.Count, value=1, namespace=NAMESPACE) as metric:
-        metric.add_metadata("request_id", request_id)
-        metric.add_metadata("fault", describe(error))
+    def __init__(self, settings: MetricsSettings, logger: Logger) -> None:
+        self._settings = settings
+        self._logger = logger
+        self._first = True
+        self._measured: dict[_Dimensions, list[tuple[str, MetricUnit, float]]] = {}
+        self._properties: dict[str, str] = {}
+
+    def add(self, name: str, value: float = 1, unit: MetricUnit = MetricUnit.Count, **dimensions: str) -> None:
+        """One value of the metric of that name and these dimensions."""
+        self._measured.setdefault(tuple(dimensions.items()), []).append((name, unit, value))
+
+    def answered(self, status: int) -> None:
+        """Counts an answer; the average of Faults is the share of those that are our fault."""
+        self.add("Answers")
+        self.fault(status >= 500)
+
+    def fault(self, failed: bool) -> None:
+        """Whether something failed for a fault of ours; by the version too, so that a new one's can be told apart."""
+        self.add("Faults", int(failed))
+        self.add("Faults", int(failed), version=self._settings.version)
+
+    def took(self, durations: Mapping[str, float]) -> None:
+        """Milliseconds by phase."""
+        for phase, milliseconds in durations.items():
+            self.add(phase, milliseconds, MetricUnit.Milliseconds)
+
+    def limiter_unavailable(self, _caller: Caller, error: LimitsUnavailable) -> None:
+        """Counts a request whose limits could not be reached; the line also says where that failed."""
+        self.add("LimiterUnavailable")
+        self._properties["limiter_fault"] = describe(error)
+
+    def event_not_recorded(self, _request_id: str, error: NotRecorded) -> None:
+        """Counts a request whose event could not be recorded; the line also says where that failed."""
+        self.add("EventNotRecorded")
+        self._properties["recording_fault"] = describe(error)
+
+    def write(self, **properties: str) -> None:
+        """Writes what was measured since the last time in one line, with these properties, which are no metrics."""
+        if self._first:
+            # A snapshot is taken before: each environment that is restored from it has a first request.
+            self.add("Restores" if self._settings.restored else "ColdStarts")
+            self._first = False
+        try:
+            print(json.dumps(self._line() | self._properties | properties, separators=(",", ":")), flush=True)
+        except Exception as error:
+            self._logger.error("the metrics were not written", extra={"fault": describe(error)})
+        self._measured.clear()
+        self._properties.clear()
+
+    def _line(self) -> dict[str, Any]:
+        """A document for all dimensions, which the format allows; Powertools makes one for each."""
+        line: dict[str, Any] = {}
+        directives: list[Any] = []
+        for dimensions, values in self._measured.items():
+            metrics = EphemeralMetrics(namespace=self._settings.namespace, service=self._settings.service)
+            for dimension in dimensions:
+                metrics.add_dimension(*dimension)
+            for value in values:
+                metrics.add_metric(*value)
+            document: Any = metrics.serialize_metric_set()
+            directives += document["_aws"]["CloudWatchMetrics"]
+            line |= document
+        line["_aws"]["CloudWatchMetrics"] = directives
+        return line

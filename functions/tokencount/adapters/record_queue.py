@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tokencount.adapters.faults import describe
+from tokencount.adapters.metrics import Metrics
 from tokencount.adapters.request_log import RecordNotKept
 from tokencount.domain.ports import RequestLog
 from tokencount.domain.records import RecordPage, RecordQuery, RequestRecord
@@ -52,10 +53,11 @@ def read_message(body: str) -> RequestRecord:
 class QueuedRequestLog:
     """A table, and the queue for the records that it does not take."""
 
-    def __init__(self, table: RequestLog, queue: RecordQueue, logger: Logger) -> None:
+    def __init__(self, table: RequestLog, queue: RecordQueue, logger: Logger, metrics: Metrics) -> None:
         self._table = table
         self._queue = queue
         self._logger = logger
+        self._metrics = metrics
 
     def put(self, record: RequestRecord) -> None:
         """Keeps `record`, or sends it to the queue.
@@ -68,6 +70,7 @@ class QueuedRequestLog:
         except RecordNotKept as error:
             self._logger.warning("the record goes to the queue", extra={"fault": describe(error)})
             self._queue.put(record)
+            self._metrics.add("RecordsQueued")
 
     def get(self, request_id: str) -> dict[str, Any] | None:
         """The table's; a record in the queue is not found yet."""

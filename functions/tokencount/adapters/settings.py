@@ -15,6 +15,31 @@ class BadSetting(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """Whose a function's metrics are.
+
+    Args:
+        version: the function's.
+        restored: its environments are restored from a snapshot.
+    """
+
+    namespace: str
+    service: str
+    version: str
+    restored: bool
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Of Lambda's variables and Powertools' own. Raises BadSetting, naming the variable."""
+        return cls(
+            namespace=_text(env, "POWERTOOLS_METRICS_NAMESPACE"),
+            service=_text(env, "POWERTOOLS_SERVICE_NAME"),
+            version=env.get("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+            restored=env.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeSettings:
     """What the edge function is told.
 
