@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from socket import socket
 from tempfile import TemporaryDirectory
@@ -35,6 +35,8 @@ from local.sagemaker_api import sagemaker_api
 from local.template import Function, Template
 
 ROOT = Path(__file__).resolve().parent.parent
+# Where events are recorded, below the folder of the stack's state.
+EVENTS = "events"
 # What an endpoint's container runs.
 CONTAINER = "endpoint.serve"
 
@@ -49,6 +51,7 @@ class Stack:
         dynamodb: URL of an empty DynamoDB to have the tables in, instead of moto's.
         endpoint: module that an endpoint's container runs; None: no endpoint is deployed.
         warm: start a worker of every function at once, and not when it is first invoked.
+        record_events: keep the events of count requests, in the folder `events` of `state`.
     """
 
     url: str
@@ -67,6 +70,7 @@ class Stack:
         dynamodb: str | None = None,
         endpoint: str | None = None,
         warm: bool = True,
+        record_events: bool = False,
     ) -> None:
         self._port = port
         self._state = state
@@ -74,6 +78,7 @@ class Stack:
         self._dynamodb = dynamodb
         self._endpoint = endpoint
         self._warm = warm
+        self._record_events = record_events
         self.template = Template(root / "template.yaml", endpoints="local:local" if endpoint else "")
         self.pools: dict[str, Pool] = {}
         self.endpoints: dict[str, Endpoint] = {}
@@ -98,6 +103,11 @@ class Stack:
     def invoke(self, function: str, event: object) -> Answer:
         """Run a function on an event, as `sam local invoke` would."""
         return self._portal.call(self.pools[function].invoke, json.dumps(event, ensure_ascii=False).encode())
+
+    def service_variables(self, aws_url: str, invoke: str, sagemaker: str) -> dict[str, str]:
+        """The environment variables by which boto3 in a function finds each service."""
+        variables = aws.endpoint_variables(aws_url, invoke, self._dynamodb)
+        return variables | {"AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": sagemaker}
 
     def _served(self) -> Iterator[tuple[Function, dict[str, str]]]:
         """Every function but the counters of models that the edge does not list, and where a counter's model is."""
@@ -131,13 +141,14 @@ class Stack:
             self.aws_url = endpoint
             first = await asyncio.to_thread(aws.provision, self.template, endpoint, self._dynamodb)
             self.pat, self.session, self.api_key = (secret.reveal() for secret, _ in first)
-            invoke_url = "http://{}:{}".format(*invoke.getsockname())
-            endpoints = aws.endpoint_variables(endpoint, invoke_url, self._dynamodb)
-            endpoints["AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME"] = "http://{}:{}".format(*sagemaker.getsockname())
+            invoke_url, sagemaker_url = ("http://{}:{}".format(*each.getsockname()) for each in (invoke, sagemaker))
+            variables = self.service_variables(endpoint, invoke_url, sagemaker_url)
+            if self._record_events:
+                variables["RECORDINGS"] = str(state.absolute() / EVENTS)
             for function, model in functions:
                 log = logs / f"{function.name}.log"
                 log.write_bytes(b"")
-                self.pools[function.name] = Pool(function, endpoints | model, log, self._tell)
+                self.pools[function.name] = Pool(function, variables | model, log, self._tell)
                 if self._endpoint and (name := function.environment.get("ENDPOINT_NAME")):
                     folder, output = Path(model["MODEL_DIR"]), logs / f"{name}.log"
                     self.endpoints[name] = Endpoint(self._endpoint, ROOT, folder, output)
@@ -170,9 +181,10 @@ class Stack:
         workers = {name: pool.pids for name, pool in self.pools.items()}
         text = json.dumps({"url": self.url, "api_key": self.api_key, "pid": os.getpid(), "workers": workers})
         draft = self._state / f"stack.json.{os.getpid()}"
-        with open(draft, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(text)
-        draft.replace(self._state / "stack.json")
+        with suppress(OSError):  # on a full disk the service goes on
+            with open(draft, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                file.write(text)
+            draft.replace(self._state / "stack.json")
 
 
 @asynccontextmanager

@@ -1,1 +1,1 @@
-"""Runs the events of `events/` through the service and says whether each answer is the expected one."""
+"""Runs events and recordings through the service and says whether each answer is the expected one; compares layers."""

@@ -34,7 +34,7 @@ def read_event(path: Path) -> Event:
     Raises:
         ReplayError: one of both is missing or not what it should be.
     """
-    event, expected = _read(path), _read(path.parent / "expected" / path.name)
+    event, expected = read_object(path), read_object(path.parent / "expected" / path.name)
     if not {"httpMethod", "path", "headers", "body"} <= event.keys():
         raise ReplayError(f"{path} is no REST proxy event of API Gateway")
     if not {"statusCode", "headers", "body"} <= expected.keys():
@@ -42,7 +42,8 @@ def read_event(path: Path) -> Event:
     return Event(path.name, path.read_text("utf-8"), expected)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises ReplayError."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except OSError as error:

@@ -5,27 +5,20 @@ One line of JSON an input: the count, or the error the service would answer with
 
 import argparse
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 from tokencount.adapters.answers import error_body
-from tokencount.adapters.egress import EgressGuard
-from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import BrokenLayer, load_counter, load_spec
-from tokencount.adapters.remote_images import RemoteImages, without_budget
-from tokencount.adapters.validation import validate
 from tokencount.domain.checks import model_id, require_size
-from tokencount.domain.counting import Counter, Job
+from tokencount.domain.counting import Counter
 from tokencount.domain.errors import CountError, ModelNotAvailable, quote
-from tokencount.domain.ports import Caller
 from tokencount.domain.strict_json import loads
+from tokencount.offline import guarded_images, job_of
 
-NOBODY = Caller("", "", (), "")
 LAYERS = Path(__file__).parents[2] / ".build" / "layers"
 
 
@@ -56,7 +49,7 @@ class Counters:
         self._folders = {load_spec(folder).id: folder for folder in sorted(layers.glob("*/model"))}
         if not self._folders:
             raise BrokenLayer(f"no model is built in {layers}; `make layers` builds them")
-        images = Images(RemoteImages(EgressGuard(), without_budget).fetch)
+        images = guarded_images()
         self._load = cache(lambda folder: load_counter(folder, images))
 
     def answer(self, body: bytes) -> dict[str, object]:
@@ -65,8 +58,7 @@ class Counters:
             request = loads(body)
             counter = self._find(request)
             require_size(len(body), counter.model.max_request_bytes, counter.model.id)
-            job = Job(validate(request), NOBODY, lambda _phase: nullcontext(), lambda: math.inf)
-            return {"input_tokens": counter.count(job).input_tokens}
+            return {"input_tokens": counter.count(job_of(request)).input_tokens}
         except CountError as error:
             return error_body(error, infer=True)
 

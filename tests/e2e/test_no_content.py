@@ -46,9 +46,9 @@ class Got:
 class Service:
     """A stack of its own, whose logs and records are of these tests alone."""
 
-    def __init__(self, stack: Stack, logs: Path) -> None:
+    def __init__(self, stack: Stack, state: Path) -> None:
         self.stack = stack
-        self._logs = logs
+        self._state = state
         self._sent = 0
         session = aws.session()
         self.database = session.client("dynamodb", endpoint_url=stack.aws_url, config=aws.DIRECT)
@@ -80,9 +80,10 @@ class Service:
         return Got(self._sent, sent, answer.status, code, dict(answer.headers), body)
 
     def written(self) -> str:
-        """Every log of the functions, and every record, as text."""
-        logs = [path.read_text() for path in self._logs.glob("*.log") if path.name != "moto.log"]
-        assert len(logs) == len(self.stack.pools)
+        """Every log of the functions, every other file of the stack's, and every record, as text."""
+        names = {path.name for path in self._state.rglob("*") if path.is_file()}
+        assert names == {"stack.json", "moto.log"} | {f"{function}.log" for function in self.stack.pools}
+        logs = [path.read_text() for path in self._state.rglob("*.*") if path.name != "moto.log"]
         pages = self.database.get_paginator("scan").paginate(TableName="RequestsTable")
         records = [json.dumps(item) for page in pages for item in page["Items"]]
         return "\n".join([*logs, *records])
@@ -92,7 +93,7 @@ class Service:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     state = tmp_path_factory.mktemp("no-content")
     with Stack(state=state, warm=False) as stack:
-        yield Service(stack, state / "logs")
+        yield Service(stack, state)
 
 
 def require_no_content(service: Service, got: list[Got], *secrets: str) -> None:

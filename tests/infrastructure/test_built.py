@@ -26,7 +26,7 @@ NEVER = ("PIL", "numpy", "transformers", "huggingface_hub", "torch", "h11", "req
 WEB = ("fastapi", "starlette", "mangum", "pydantic", "pydantic_core", "anyio", "asyncio", "opentelemetry")
 COUNTING = ("jinja2", "markupsafe", "tokenizers", "fastokens", "pybase64")
 NOT_IMPORTED = {
-    "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter", "s3transfer", "tokencount.adapters.recordings"),
+    "edge.handler.handler": (*NEVER, *WEB, *COUNTING, "counter", "boto3.s3", "tokencount.adapters.recordings"),
     "counter.handler.handler": (*NEVER, "boto3", "botocore.session", "botocore.client", "urllib3", "edge"),
     "recorder.handler.handler": (*NEVER, *WEB, *COUNTING, "edge", "counter", "jwt"),
 }
@@ -87,7 +87,7 @@ def test_an_edge_that_records_events_has_its_client_loaded_at_the_start(
     environment = artifacts.environment(function) | aws.endpoint_variables(services[0], services[0])
     facts = load(function.handler, artifacts, environment | {"RECORDINGS": "s3://some-bucket"})
     assert facts["callable"]
-    assert {"s3transfer", "tokencount.adapters.recordings"} <= set(facts["modules"])
+    assert {"boto3.s3.inject", "tokencount.adapters.recordings"} <= set(facts["modules"])
     assert not [origin for origin in facts["origins"] if origin.startswith(str(ROOT))]
 
 
