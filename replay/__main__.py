@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     try:
         if options.drift:
-            return _drift(*options.drift, options.events, options.plot)
+            old, new = options.drift
+            return _drift(old, new, options.events, options.plot)
         recording = recorded.find(options.request_id, options.bucket) if options.request_id else None
         events = [read_event(path) for path in options.events]
         with _target(options.url, options.key) as target:
