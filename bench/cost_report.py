@@ -61,7 +61,7 @@ def section(measured: Measured) -> str:
         how(measured),
         table(["a request takes", *measured.taken], taken_rows(measured)),
         larger_edge(measured),
-        before(measured),
+        standing_costs(measured),
         endpoint(measured),
         table([f"price in us-east-1, {AS_OF}", "$"], [[name, f"{price:.10g}"] for name, price in PRICES.items()]),
     ]
@@ -129,8 +129,8 @@ def larger_edge(measured: Measured) -> str:
     )
 
 
-def before(measured: Measured) -> str:
-    """What is paid whether requests come or not."""
+def standing_costs(measured: Measured) -> str:
+    """What is paid by the month, however many requests come."""
     costs = standing(measured.functions, measured.alarms, measured.metrics)
     shown = ", ".join(f"{name} ${dollars:.2f}" for name, dollars in costs.items())
     restored = (measured.memory.edge + measured.memory.counter) / 1024 * PRICES["SnapStart, a GB restored"]
@@ -139,11 +139,12 @@ def before(measured: Measured) -> str:
     )
     return paragraph(
         f"""
-        A month without a request costs ${sum(costs.values()):.2f}: {shown}. SnapStart's share is that of
+        By the month, however many requests come, it is ${sum(costs.values()):.2f}: {shown}. SnapStart's share is that of
         {len(measured.functions)} published versions, {sum(measured.functions.values()) / 1024:.1f} GB, kept around
-        the clock. A new environment of the edge and of a counter is ${1000 * restored:.2f} a thousand. At most
-        {peaks} were resident: a counter's memory is there for its core, and less of it would make a count longer,
-        not cheaper.
+        the clock, and a metric is one that requests to one model make which are all counted: errors and further
+        models have their own. A new environment of the edge and of a counter is ${1000 * restored:.2f} a thousand. At
+        most {peaks} were resident: a counter's memory is there for its core, and less of it would make a count
+        longer, not cheaper.
         """
     )
 

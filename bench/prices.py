@@ -30,6 +30,8 @@ HOURS = 730
 # API Gateway's default sampling: the first request of each second, and of the others this share.
 TRACED = 0.05
 RECORD_MONTHS = 1.0
+# With its detailed metrics on, API Gateway has these of each method that is called: count, latencies, 4xx and 5xx.
+METHOD_METRICS = 5
 # A full vCPU is at 1,769 MB, and a function has its share of one.
 FULL_MB = 1769
 # What is waited for beside processors, in ms, to be checked against a deployment's Server-Timing.
@@ -111,7 +113,8 @@ def standing(functions: Mapping[str, int], alarms: int, metrics: int) -> dict[st
     polls = 5 * 3 * 60 * HOURS / 1e6
     return {
         "SnapStart": kept * PRICES["SnapStart, a GB-second of a published version kept"],
-        "metrics": metrics * PRICES["CloudWatch, a metric of its own, a month"],
+        "metrics of its own": metrics * PRICES["CloudWatch, a metric of its own, a month"],
+        "API Gateway's of one route": METHOD_METRICS * PRICES["CloudWatch, a metric of its own, a month"],
         "alarms": alarms * PRICES["CloudWatch, an alarm, a month"],
         "secret": PRICES["Secrets Manager, a secret, a month"],
         "polls of the queue": polls * PRICES["SQS, a million requests"],

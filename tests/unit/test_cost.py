@@ -37,7 +37,7 @@ def test_a_version_that_is_kept_is_paid_for_every_second_of_a_month() -> None:
     price = PRICES["SnapStart, a GB-second of a published version kept"]
     assert costs["SnapStart"] == pytest.approx(2 * 730 * 3600 * price)
     assert costs["alarms"] == pytest.approx(0.30)
-    assert costs["metrics"] == pytest.approx(0.60)
+    assert costs["metrics of its own"] == pytest.approx(0.60)
 
 
 @pytest.mark.parametrize(
