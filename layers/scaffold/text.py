@@ -9,12 +9,13 @@ from layers.errors import BuildError
 
 
 def template_lines(template: str, model_id: str, folder: str) -> dict[str, str]:
-    """What to add to template.yaml, by where it goes; layer and counter are those of a model that is there already."""
+    """What to add to template.yaml, by where it goes; layer, counter and alarm are those of a model that is there already."""
     name = logical_name(folder)
     return {
         "under Resources, with the other models": _like_another(template, name, folder),
         "to COUNTERS of EdgeFunction": f'              "{model_id}": "${{{name}Counter}}:live",\n',
         "to the InvokeCounters statement of EdgeRole": f"                  - !Ref {name}Counter.Alias\n",
+        "to the ShiftAliases statement of RolloutPolicy": f"              - !Sub ${{{name}Counter.Arn}}*\n",
     }
 
 

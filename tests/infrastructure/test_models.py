@@ -50,6 +50,13 @@ def test_the_edge_may_invoke_every_models_counter_and_no_other_function(
     assert allowed == sorted(f"{function.name}.Alias" for function in counters.values())
 
 
+def test_every_function_is_one_whose_alias_a_rollout_may_shift(template: Template) -> None:
+    policy = dict(template.resources("AWS::IAM::Policy"))["RolloutPolicy"]["PolicyDocument"]
+    [statement] = [s for s in policy["Statement"] if "lambda:UpdateAlias" in s["Action"]]
+    allowed = sorted(resource["Fn::Sub"] for resource in statement["Resource"])
+    assert allowed == sorted(f"${{{name}.Arn}}*" for name in template.functions)
+
+
 def test_every_counter_has_a_name_of_its_own_in_the_logs(counters: dict[Path, Function]) -> None:
     names = [function.environment["POWERTOOLS_SERVICE_NAME"] for function in counters.values()]
     assert sorted(names) == sorted(f"counter-{folder.name}" for folder in counters)

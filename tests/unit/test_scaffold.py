@@ -228,18 +228,22 @@ def test_the_printed_lines_are_those_that_the_other_models_have() -> None:
 
 def test_with_the_printed_lines_added_the_template_serves_the_model(tmp_path: Path) -> None:
     text = (ROOT / "template.yaml").read_text()
-    counter, entry, alias = template_lines(text, "test/new", "new").values()
+    counter, entry, alias, shifted = template_lines(text, "test/new", "new").values()
     text = text.replace("  # --- edge ---", f"{counter}\n  # --- edge ---", 1)
     text = text.replace(
         "          COUNTERS: !Sub |\n            {\n", f"          COUNTERS: !Sub |\n            {{\n{entry}", 1
     )
     resource = "                Action: lambda:InvokeFunction\n                Resource:\n"
     text = text.replace(resource, resource + alias, 1)
+    resource = "            # With and without the alias behind it.\n            Resource:\n"
+    text = text.replace(resource, resource + shifted, 1)
     (tmp_path / "template.yaml").write_text(text)
     template = Template(tmp_path / "template.yaml")
     assert json.loads(template.functions["EdgeFunction"].environment["COUNTERS"])["test/new"] == "NewCounter:live"
     assert [layer.name for layer in template.functions["NewCounter"].layers] == ["runtime", "new"]
     assert "- !Ref NewCounter.Alias" in text
+    assert "- !Sub ${NewCounter.Arn}*" in text
+    assert "NewCounterRollback" in dict(template.resources("AWS::CloudWatch::Alarm"))
 
 
 @pytest.mark.parametrize("model", ["new", "test/", "a/b/c", "a/.b", "a/../b"])
