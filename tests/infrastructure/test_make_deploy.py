@@ -16,7 +16,7 @@ def steps(*variables: str) -> list[str]:
     command = ["make", "--dry-run", "deploy", *variables]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     known = (".venv-sam/bin/sam ", ".venv-checkov/bin/checkov ", ".venv/bin/python -m deploy.")
-    return [line[line.index(step) :] for line in done.stdout.splitlines() for step in known if step in line]
+    return [line[line.index(step) :].strip() for line in done.stdout.splitlines() for step in known if step in line]
 
 
 def is_like(found: list[str], expected: list[str]) -> bool:
