@@ -1,7 +1,7 @@
 # Everything a developer or a user runs. `make run` and `make test` need only Python 3.11 to 3.13 and make.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run test check format fuzz openapi lock layers build validate bootstrap clean
+.PHONY: run sam-local test test-sam-local check format fuzz openapi lock layers build validate bootstrap clean
 
 # The first interpreter that runs and is new enough (a version manager's shim may be on PATH and answer for none).
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -28,14 +28,24 @@ PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --require-hashe
 # --- the service on this machine ------------------------------------------------------------------------------------------
 
 PORT ?= 8080
-# With ENDPOINT=1 image-heavy requests are counted by the model's own processor, whose packages come with the tools.
+# With ENDPOINT=1 image-heavy requests are counted by the model's own processor, whose packages come with the tools; with
+# RECORD_EVENTS=1 count requests are recorded for the replay.
 run: port .venv/run $(if $(ENDPOINT),.venv/dev) layers
-	@$(VENV)/python -m local --port $(PORT) $(if $(ENDPOINT),--endpoint)
+	@$(VENV)/python -m local --port $(PORT) $(if $(ENDPOINT),--endpoint) $(if $(RECORD_EVENTS),--record-events)
+
+# The functions and layers as built for this machine, in containers, by SAM local.
+sam-local: port docker .venv/run .venv-sam/installed layers
+	@echo "building the functions and layers, then starting containers: a minute or two"
+	@$(VENV)/python -m local --port $(PORT) --sam
 
 # Asked first: a taken port should not be found out after minutes of building.
 .PHONY: port
 port:
 	@[ -z "$(PYTHON)" ] || $(PYTHON) -m local.port $(PORT)
+
+.PHONY: docker
+docker:
+	@[ -z "$(PYTHON)" ] || $(PYTHON) -m local.docker
 
 # Each model's files, fetched, verified and put under .build/layers; `MODELS` names some of them.
 layers: .venv/run
@@ -51,6 +61,10 @@ model: .venv/run
 
 test: .venv/dev .venv-sam/installed .venv-checkov/installed layers
 	@$(VENV)/python -m pytest --numprocesses 2 --dist loadgroup --cov --cov-report term $(TESTS)
+
+# The tests of tests/e2e that ask nothing but the service, with SAM local for it.
+test-sam-local: docker .venv/dev .venv-sam/installed layers
+	@$(VENV)/python -m pytest --sam-local tests/e2e
 
 check: .venv/dev
 	@$(VENV)/ruff check .

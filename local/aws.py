@@ -13,6 +13,7 @@ import botocore.session
 from botocore.config import Config
 
 from local.errors import StackError
+from local.port import HOST
 from local.process import needed_environment
 from local.queues import create_queues
 from local.template import PSEUDO, Template
@@ -27,12 +28,12 @@ TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes
 
 
 @contextmanager
-def moto(log: Path) -> Iterator[str]:
-    """moto's server, empty; its URL."""
+def moto(log: Path, host: str = HOST) -> Iterator[str]:
+    """moto's server, empty, on an address of this machine; its URL."""
     script = Path(__file__).with_name("moto_process.py")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", str(script)],
+            [sys.executable, "-P", str(script), host],
             env=needed_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

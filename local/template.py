@@ -4,6 +4,7 @@ It knows as much of CloudFormation as this template uses, and refuses the rest i
 its logical id for a name: a table, a secret, a function or its alias.
 """
 
+import copy
 import json
 import re
 import secrets
@@ -130,6 +131,11 @@ class Template:
         """Properties of the REST API."""
         return next(own for _, own in self.resources("AWS::Serverless::Api"))
 
+    @property
+    def runtime(self) -> str:
+        """The runtime of the functions, such as `python3.13`."""
+        return str(self._document["Globals"]["Function"]["Runtime"])
+
     @cached_property
     def secrets(self) -> dict[str, str]:
         """Text of every secret by its logical id, drawn anew for each start as its GenerateSecretString says."""
@@ -158,6 +164,15 @@ class Template:
             case str():
                 return self._dynamic(value)
         return value
+
+    def with_environments(self, environments: Mapping[str, Mapping[str, str]], **parameters: str) -> dict[str, Any]:
+        """The document, with these variables for those functions and these defaults for those parameters."""
+        document = copy.deepcopy(self._document)
+        for name, variables in environments.items():
+            document["Resources"][name]["Properties"]["Environment"] = {"Variables": dict(variables)}
+        for name, value in parameters.items():
+            document["Parameters"][name]["Default"] = value
+        return document
 
     def _holds(self, condition: Any) -> bool:
         match condition:

@@ -36,6 +36,18 @@ def test_a_dynamic_reference_becomes_the_text_of_the_secret(template: Template) 
     assert len(keys[keys["current"]]) == 64
 
 
+def test_the_document_with_other_environments_and_parameters_is_read_back_with_them(
+    template: Template, tmp_path: Path
+) -> None:
+    changed = template.with_environments({"EdgeFunction": {"A": "1"}}, RecordDays="7", Architecture="x86_64")
+    (tmp_path / "template.json").write_text(json.dumps(changed))
+    again = Template(tmp_path / "template.json")
+    assert again.functions["EdgeFunction"].environment["A"] == "1"
+    assert again.resolve({"Ref": "RecordDays"}) == "7"
+    assert "A" not in template.functions["EdgeFunction"].environment
+    assert template.resolve({"Ref": "RecordDays"}) == "30"
+
+
 def test_a_function_has_what_globals_say_and_adds_to_it_or_says_otherwise(template: Template) -> None:
     counter, edge = template.functions["Qwen35Counter"], template.functions["EdgeFunction"]
     assert counter.environment["POWERTOOLS_LOG_LEVEL"] == edge.environment["POWERTOOLS_LOG_LEVEL"] == "INFO"
