@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -69,6 +70,24 @@ def sam() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def lint(sam: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+    """Validates the template with other defaults of its parameters, since cfn-lint looks at what they lead to."""
+
+    def validated(**defaults: str) -> str:
+        text = (ROOT / "template.yaml").read_text("utf-8")
+        for name, value in defaults.items():
+            at = rf"(^  {name}:\n(?:    .*\n)*?    Default: ).*$"
+            text, found = re.subn(at, lambda match, value=value: f'{match[1]}"{value}"', text, flags=re.MULTILINE)
+            assert found == 1
+        (tmp_path / "template.yaml").write_text(text, "utf-8")
+        for name in ("functions", "layers"):
+            (tmp_path / name).symlink_to(ROOT / name)
+        return sam("sam", "validate", "--lint", "--template", tmp_path / "template.yaml")
+
+    return validated
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The firewall in the template: off by default, and where it is on it refuses no prompt for its size or its text."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -55,6 +56,14 @@ def test_it_stands_before_the_stage_that_clients_reach(translated: dict[str, Any
     ]
     stage = "arn:${AWS::Partition}:apigateway:${AWS::Region}::/restapis/${Api}/stages/${ApiliveStage}"
     assert association == {"ResourceArn": {"Fn::Sub": stage}, "WebACLArn": {"Fn::GetAtt": ["Firewall", "Arn"]}}
+
+
+@pytest.mark.sam
+def test_the_template_has_no_lint_where_there_is_a_firewall_and_concurrency_is_reserved(
+    lint: Callable[..., str],
+) -> None:
+    on = lint(FirewallRequestsPerAddress="20000", EdgeConcurrency="100", CounterConcurrency="50")
+    assert "valid SAM Template" in on
 
 
 def test_what_no_rule_refuses_passes(firewall: dict[str, Any]) -> None:
