@@ -9,7 +9,7 @@ from layers.errors import BuildError
 
 
 def template_lines(template: str, model_id: str, folder: str) -> dict[str, str]:
-    """What to add to template.yaml, by where it goes; layer, counter and alarm are those of a model that is there already."""
+    """What to add to template.yaml, by where it goes; layer, counter and alarm are those of a model that is there."""
     name = logical_name(folder)
     return {
         "under Resources, with the other models": _like_another(template, name, folder),
