@@ -1,6 +1,7 @@
 """What happens to every request, whatever its route: an id, a credential, a record, an answer in the right form."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -33,6 +34,8 @@ _PARAMS = frozenset({"model", "name", "scopes", "expires_at", "spend_cap", *PARA
 OWN_PHASES = {"edge_auth", "edge_upstream", "total"}
 
 
+# What an answer still needs once its record is kept, or given up.
+_RESERVED_SECONDS = 0.3
 # A path that is none may be anything, a key pasted by mistake for instance.
 UNKNOWN_PATH = "{path}"
 # And so may a method that is none (RFC 9110 and 5789).
@@ -90,6 +93,7 @@ class Edge:
         self._logger = logger
         self._metrics = metrics
         self._now = now
+        self._threads = ThreadPoolExecutor(thread_name_prefix="record")
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """API Gateway's answer to API Gateway's event; whatever happens, an answer in the contract's form."""
@@ -156,8 +160,10 @@ class Edge:
         record.status = answer.status
         record.response_bytes = len(answer.body.encode())
         record.timing = arrival.phases.durations | {"total": arrival.phases.total()}
+        kept = self._threads.submit(self._log.put, record)
         try:
-            self._log.put(record)
+            # However slow the table and the queue are: an answer that is not given in time has no record at all.
+            kept.result(max(0.0, arrival.seconds_left() - _RESERVED_SECONDS))
         except Exception as error:
             self._metrics.add("RecordsLost")
             self._logger.error("the record was not kept", extra={"fault": describe(error), "record": record.to_dict()})

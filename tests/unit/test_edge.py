@@ -260,7 +260,7 @@ def test_a_counter_is_waited_for_as_long_as_the_request_has_but_for_what_its_rec
 
     edge.node.count = count  # type: ignore[method-assign]
     edge.edge(event("POST", COUNT, BODY), Late())
-    assert waited == [7.5]
+    assert waited == [7]
 
 
 def test_a_counter_s_error_passes_through_and_its_details_reach_the_record(edge: EdgeUnderTest) -> None:

@@ -1,13 +1,14 @@
 """The list of request records as it is asked for, and what of a request its record may hold."""
 
 import json
+import threading
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from edge.record_query import read_record_query
-from tests.support.edge import KEY, NOW, EdgeUnderTest, credential
+from tests.support.edge import KEY, NOW, EdgeUnderTest, credential, event
 from tokencount.domain.cursors import read_cursor, to_cursor
 from tokencount.domain.errors import InvalidRequest, UnsupportedParameter
 from tokencount.domain.ids import first_id, is_id, new_id
@@ -260,6 +261,24 @@ def test_an_answer_leaves_however_the_record_fails_and_the_log_then_holds_it_who
     [line] = [line for line in edge.logger.lines if "record" in line]
     assert RequestRecord.from_dict(line["record"]).id == answer["headers"]["request-id"]
     assert MARKER not in edge.logger.text.getvalue()
+
+
+def test_an_answer_that_is_almost_late_waits_no_longer_for_its_record_and_the_log_holds_it(edge: EdgeUnderTest) -> None:
+    class AlmostOver:
+        def get_remaining_time_in_millis(self) -> int:
+            return 400
+
+    answered = threading.Event()
+
+    def hang(record: RequestRecord) -> None:
+        answered.wait()
+
+    edge.log.put = hang  # type: ignore[method-assign]
+    answer = edge.edge(event("POST", COUNT, {"model": "b3os/tiny"}), AlmostOver())
+    answered.set()
+    assert answer["statusCode"] == 200
+    [line] = [line for line in edge.logger.lines if "record" in line]
+    assert line["record"]["id"] == answer["headers"]["request-id"]
 
 
 def test_a_record_begins_when_its_id_says(edge: EdgeUnderTest) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # How long a row outlives what it holds: more than the clocks of the functions that share it can disagree.
 KEPT_SECONDS = 3600
 # One attempt: after a lost answer a second one would count twice.
-_CONFIG = Config(read_timeout=1, connect_timeout=1, retries={"total_max_attempts": 1})
+_CONFIG = Config(read_timeout=1, connect_timeout=0.5, retries={"total_max_attempts": 1})
 
 
 @dataclass(frozen=True, slots=True)
