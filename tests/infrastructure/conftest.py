@@ -80,7 +80,7 @@ def lint(sam: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
         text = (ROOT / "template.yaml").read_text("utf-8")
         for name, value in defaults.items():
             at = rf"(^  {name}:\n(?:    .*\n)*?    Default: ).*$"
-            text, found = re.subn(at, lambda match, value=value: f'{match[1]}"{value}"', text, flags=re.MULTILINE)
+            text, found = re.subn(at, rf'\g<1>"{value}"', text, flags=re.MULTILINE)
             assert found == 1
         (tmp_path / "template.yaml").write_text(text, "utf-8")
         for name in ("functions", "layers"):
