@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from local.stack import Stack
 from tests.conftest import LAYERS
 from tests.support.requests import EXAMPLE, Json, request, user
+from tests.support.server import Server
 from tokencount.domain.chat import to_chat
 from tokencount.domain.counting import Counter
 
@@ -28,10 +29,10 @@ def http() -> Iterator[urllib3.PoolManager]:
         yield http
 
 
-def ask(http: urllib3.PoolManager, stack: Stack, body: Json) -> tuple[int, Any]:
+def ask(http: urllib3.PoolManager, server: Server, body: Json) -> tuple[int, Any]:
     """Status and body; of an error, the id in the body is that of the headers."""
-    headers = {"authorization": f"Bearer {stack.pat}", "content-type": "application/json"}
-    answer = http.request("POST", stack.url + COUNT, body=json.dumps(body), headers=headers)
+    headers = {"authorization": f"Bearer {server.pat}", "content-type": "application/json"}
+    answer = http.request("POST", server.url + COUNT, body=json.dumps(body), headers=headers)
     told = answer.json()
     assert answer.headers["request-id"] == answer.headers["x-request-id"]
     assert told.get("request_id", answer.headers["request-id"]) == answer.headers["request-id"]
@@ -80,9 +81,9 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_served_is_a_400_that_names_it(name: str, http: urllib3.PoolManager, stack: Stack) -> None:
+def test_what_is_not_served_is_a_400_that_names_it(name: str, http: urllib3.PoolManager, server: Server) -> None:
     change, code, param, words = REFUSED[name]
-    status, told = ask(http, stack, EXAMPLE | change)
+    status, told = ask(http, server, EXAMPLE | change)
     assert (status, told["type"], told["error"]["type"]) == (400, "error", "invalid_request_error")
     assert told["b3os"] == {"code": code, "param": param}
     assert words in told["error"]["message"]
@@ -90,13 +91,13 @@ def test_what_is_not_served_is_a_400_that_names_it(name: str, http: urllib3.Pool
 
 
 def test_a_request_that_fits_no_window_is_told_its_exact_count(
-    http: urllib3.PoolManager, stack: Stack, qwen: Counter
+    http: urllib3.PoolManager, server: Server, qwen: Counter
 ) -> None:
     body = request(user("one more word " * 100_000))
     whole = Tokenizer.from_file(str(LAYERS / "qwen3.5-9b" / "model" / "tokenizer.json"))
     prompt = qwen.template.render(to_chat(body, qwen.model.template))
     tokens = len(whole.encode(prompt, add_special_tokens=False))
-    status, told = ask(http, stack, body)
+    status, told = ask(http, server, body)
     assert (status, told["b3os"]["code"]) == (400, "context_length_exceeded")
     assert f"has {tokens} tokens" in told["error"]["message"]
     assert str(qwen.model.context_length) in told["error"]["message"]

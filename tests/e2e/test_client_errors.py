@@ -6,10 +6,10 @@ import pytest
 import urllib3
 
 from local import aws
-from local.stack import Stack
 from tests.support.clients import Client, Outcome, documented
 from tests.support.first_answers import Front, edge_answer
 from tests.support.requests import EXAMPLE, Json, request, user
+from tests.support.server import Server
 from tokencount.adapters.answers import STATUS
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.dynamodb import to_item
@@ -72,12 +72,12 @@ def test_an_error_of_the_stack_is_clear_and_of_the_class_of_its_status(
     assert message in outcome.message
 
 
-def test_a_key_without_the_scope_is_permission_denied(client: Client, stack: Stack) -> None:
+def test_a_key_without_the_scope_is_permission_denied(client: Client, server: Server) -> None:
     created = urllib3.request(
         "POST",
-        f"{stack.url}/v1/keys",
+        f"{server.url}/v1/keys",
         json={"name": "manager", "scopes": [KEYS_MANAGE]},
-        headers={"Authorization": f"Bearer {stack.pat}"},
+        headers={"Authorization": f"Bearer {server.pat}"},
     ).json()
     outcome = client.call(EXAMPLE, credential={"auth_token": created["secret"]})
     assert_clear(outcome, client, 403)
@@ -85,12 +85,12 @@ def test_a_key_without_the_scope_is_permission_denied(client: Client, stack: Sta
 
 
 @pytest.fixture
-def limited_key(stack: Stack) -> str:
+def limited_key(server: Server) -> str:
     """A key of a new project that may count once a minute."""
     now = datetime.now(UTC)
     project = new_id("prj", now)
     issued = issue_key(new_id("org", now), project, name="limited", scopes=[INFER_RUN], now=now)
-    dynamodb = aws.session().client("dynamodb", endpoint_url=stack.aws_url, config=aws.DIRECT)
+    dynamodb = aws.session().client("dynamodb", endpoint_url=server.aws_url, config=aws.DIRECT)
     CredentialStore(dynamodb, "CredentialsTable").add(*issued)
     settings = {"id": f"settings#project#{project}", "requests_per_minute": 1}
     dynamodb.put_item(TableName="LimitsTable", Item=to_item(settings))

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from local.stack import ROOT, Stack
+from local.stack import ROOT
 from tests.support.clients import Client, documented, running
 from tests.support.first_answers import Front
 from tests.support.requests import EXAMPLE, assistant, image, picture, request, text, tool, user
+from tests.support.server import Server
 
 pytestmark = pytest.mark.xdist_group("clients")
 
@@ -56,9 +57,11 @@ def test_a_count_has_the_request_id_of_its_header_under_the_sdk_s_name(client: C
 
 
 @pytest.mark.parametrize("kind", ["api_key", "pat"])
-def test_a_credential_counts_by_either_option_of_the_sdk(client: Client, front: Front, stack: Stack, kind: str) -> None:
+def test_a_credential_counts_by_either_option_of_the_sdk(
+    client: Client, front: Front, server: Server, kind: str
+) -> None:
     for option in ("api_key", "auth_token"):
-        assert client.call(EXAMPLE, url=front.url, credential={option: getattr(stack, kind)}).input_tokens == 27
+        assert client.call(EXAMPLE, url=front.url, credential={option: getattr(server, kind)}).input_tokens == 27
     sent = [{"x-api-key", "authorization"} & arrival.headers.keys() for arrival in front.arrivals]
     assert sent == [{documented("header of api_key")[client.sdk].lower()}, {"authorization"}]
 
@@ -72,9 +75,9 @@ def test_a_beta_count_comes_with_a_beta_header_and_from_the_older_majors_with_a_
     assert "token-counting" in arrival.headers["anthropic-beta"]
 
 
-def test_typescript_0_sends_a_key_of_its_environment_beside_the_token_and_is_told_so(stack: Stack) -> None:
+def test_typescript_0_sends_a_key_of_its_environment_beside_the_token_and_is_told_so(server: Server) -> None:
     environment = {"ANTHROPIC_API_KEY": "sk-ant-other", "PATH": os.environ["PATH"]}
-    with running("TypeScript 0.x", stack.url, {"auth_token": stack.api_key}, environment) as client:
+    with running("TypeScript 0.x", server.url, {"auth_token": server.api_key}, environment) as client:
         assert "Two credentials that differ were sent" in client.call(EXAMPLE).message
-        alone = {"auth_token": stack.api_key, "api_key": None}
+        alone = {"auth_token": server.api_key, "api_key": None}
         assert client.call(EXAMPLE, credential=alone).input_tokens == 27

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from local.stack import Stack
 from tests.support.environments import unavailable
 from tests.support.first_answers import Front, edge_answer
 from tests.support.requests import EXAMPLE, Json, image, picture, request, user
+from tests.support.server import Server
 from tokencount.adapters.answers import STATUS
 
 pytestmark = pytest.mark.xdist_group("curl")
@@ -62,12 +62,12 @@ def curl(*arguments: str, data: str = "") -> Answer:
 
 
 @pytest.fixture
-def bearer(stack: Stack) -> tuple[str, ...]:
-    return ("--header", f"Authorization: Bearer {stack.api_key}")
+def bearer(server: Server) -> tuple[str, ...]:
+    return ("--header", f"Authorization: Bearer {server.api_key}")
 
 
-def post(stack: Stack, body: Json, *arguments: str, path: str = COUNT) -> Answer:
-    return curl(stack.url + path, *JSON, "--data-binary", "@-", *arguments, data=json.dumps(body))
+def post(server: Server, body: Json, *arguments: str, path: str = COUNT) -> Answer:
+    return curl(server.url + path, *JSON, "--data-binary", "@-", *arguments, data=json.dumps(body))
 
 
 def assert_identified(answer: Answer) -> None:
@@ -77,8 +77,8 @@ def assert_identified(answer: Answer) -> None:
     assert re.fullmatch(r"(\w+;dur=\d+\.\d+, )*total;dur=\d+\.\d+", answer.header("server-timing"))
 
 
-def test_a_count_has_every_header_once(stack: Stack, bearer: tuple[str, ...]) -> None:
-    answer = post(stack, EXAMPLE, *bearer)
+def test_a_count_has_every_header_once(server: Server, bearer: tuple[str, ...]) -> None:
+    answer = post(server, EXAMPLE, *bearer)
     assert (answer.status, answer.body) == (200, '{"input_tokens":27}')
     assert_identified(answer)
     assert answer.header("content-length") == str(len(answer.body))
@@ -98,62 +98,64 @@ def test_a_count_has_every_header_once(stack: Stack, bearer: tuple[str, ...]) ->
         "aUthorization: BEARER",
     ],
 )
-def test_a_key_is_taken_in_either_header_whatever_the_case(stack: Stack, name: str) -> None:
-    assert post(stack, EXAMPLE, "--header", f"{name} {stack.api_key}").status == 200
+def test_a_key_is_taken_in_either_header_whatever_the_case(server: Server, name: str) -> None:
+    assert post(server, EXAMPLE, "--header", f"{name} {server.api_key}").status == 200
 
 
-def test_a_key_in_both_headers_is_one_credential_and_two_keys_are_401(stack: Stack, bearer: tuple[str, ...]) -> None:
-    assert post(stack, EXAMPLE, *bearer, "--header", f"x-api-key: {stack.api_key}").status == 200
-    answer = post(stack, EXAMPLE, *bearer, "--header", "x-api-key: sk-ant-other")
+def test_a_key_in_both_headers_is_one_credential_and_two_keys_are_401(server: Server, bearer: tuple[str, ...]) -> None:
+    assert post(server, EXAMPLE, *bearer, "--header", f"x-api-key: {server.api_key}").status == 200
+    answer = post(server, EXAMPLE, *bearer, "--header", "x-api-key: sk-ant-other")
     assert (answer.status, json.loads(answer.body)["error"]["code"]) == (401, "unauthorized")
     assert_identified(answer)
 
 
 @pytest.mark.parametrize("query", ["?beta=true", "?beta=true&beta=false", "?", "?x=%2F%C3%BC"])
-def test_a_query_string_changes_nothing(stack: Stack, bearer: tuple[str, ...], query: str) -> None:
-    answer = post(stack, EXAMPLE, *bearer, path=COUNT + query)
+def test_a_query_string_changes_nothing(server: Server, bearer: tuple[str, ...], query: str) -> None:
+    answer = post(server, EXAMPLE, *bearer, path=COUNT + query)
     assert (answer.status, answer.body) == (200, '{"input_tokens":27}')
 
 
 def test_the_request_id_of_an_error_is_the_same_in_its_headers_and_its_body(
-    stack: Stack, bearer: tuple[str, ...]
+    server: Server, bearer: tuple[str, ...]
 ) -> None:
-    answer = post(stack, request(), *bearer)
+    answer = post(server, request(), *bearer)
     assert answer.status == 400
     assert json.loads(answer.body)["request_id"] == answer.header("request-id")
     assert_identified(answer)
 
 
-def test_data_without_a_content_type_is_415_that_says_what_to_send(stack: Stack, bearer: tuple[str, ...]) -> None:
-    answer = curl(stack.url + COUNT, *bearer, "--data-binary", "@-", data=json.dumps(EXAMPLE))
+def test_data_without_a_content_type_is_415_that_says_what_to_send(server: Server, bearer: tuple[str, ...]) -> None:
+    answer = curl(server.url + COUNT, *bearer, "--data-binary", "@-", data=json.dumps(EXAMPLE))
     assert answer.status == 415
     assert "Content-Type: application/json" in json.loads(answer.body)["error"]["message"]
 
 
-def test_a_connection_serves_one_request_after_another_errors_included(stack: Stack, bearer: tuple[str, ...]) -> None:
+@pytest.mark.api_gateway
+def test_a_connection_serves_one_request_after_another_errors_included(server: Server, bearer: tuple[str, ...]) -> None:
     told_of = ["--silent", "--write-out", "%{http_code} %{num_connects}\n", "--output", os.devnull]
-    count = [*told_of, *JSON, "--data-binary", json.dumps(EXAMPLE), stack.url + COUNT]
-    models = [*told_of, *bearer, f"{stack.url}/v1/infer/models"]
+    count = [*told_of, *JSON, "--data-binary", json.dumps(EXAMPLE), server.url + COUNT]
+    models = [*told_of, *bearer, f"{server.url}/v1/infer/models"]
     told = run(*count, "--next", *count, *bearer, "--next", *models)
     assert told.splitlines() == ["401 1", "200 0", "200 0"]
 
 
-def test_a_body_of_2_mb_is_asked_for_with_100_continue(stack: Stack, bearer: tuple[str, ...]) -> None:
+@pytest.mark.api_gateway
+def test_a_body_of_2_mb_is_asked_for_with_100_continue(server: Server, bearer: tuple[str, ...]) -> None:
     body = request(user(image(picture(720, 720, compress_level=0))))
     assert len(json.dumps(body)) > 2_000_000
-    answer = post(stack, body, *bearer, "--header", "Expect: 100-continue")
+    answer = post(server, body, *bearer, "--header", "Expect: 100-continue")
     assert (answer.interim, answer.status) == ([100], 200)
 
 
-def test_a_chunked_body_is_read_whole(stack: Stack, bearer: tuple[str, ...]) -> None:
-    assert post(stack, EXAMPLE, *bearer, "--header", "Transfer-Encoding: chunked").body == '{"input_tokens":27}'
+def test_a_chunked_body_is_read_whole(server: Server, bearer: tuple[str, ...]) -> None:
+    assert post(server, EXAMPLE, *bearer, "--header", "Transfer-Encoding: chunked").body == '{"input_tokens":27}'
 
 
-@pytest.mark.parametrize("size", [5_000_000, 11_000_000])
+@pytest.mark.parametrize("size", [5_000_000, pytest.param(11_000_000, marks=pytest.mark.api_gateway)])
 def test_a_body_that_is_too_large_is_413_from_the_edge_and_from_the_gateway(
-    stack: Stack, bearer: tuple[str, ...], size: int
+    server: Server, bearer: tuple[str, ...], size: int
 ) -> None:
-    answer = post(stack, request(user("a" * size)), *bearer)
+    answer = post(server, request(user("a" * size)), *bearer)
     body = json.loads(answer.body)
     assert (answer.status, body["error"]["type"], body["b3os"]["code"]) == (
         413,
@@ -173,9 +175,9 @@ def test_a_body_that_is_too_large_is_413_from_the_edge_and_from_the_gateway(
     ],
 )
 def test_head_and_options_are_405_with_the_methods_that_are_allowed(
-    stack: Stack, bearer: tuple[str, ...], path: str, arguments: list[str], allowed: str
+    server: Server, bearer: tuple[str, ...], path: str, arguments: list[str], allowed: str
 ) -> None:
-    answer = curl(stack.url + path, *bearer, *arguments)
+    answer = curl(server.url + path, *bearer, *arguments)
     assert (answer.status, answer.header("allow")) == (405, allowed)
     assert_identified(answer)
     assert bool(answer.body) is ("--head" not in arguments)

@@ -10,6 +10,7 @@ import urllib3
 
 from local.stack import Stack
 from tests.support.requests import request, text, user
+from tests.support.server import Server
 
 COUNT = "/v1/infer/v1/messages/count_tokens"
 PATH = "messages.0.content.1.source.url"
@@ -31,22 +32,22 @@ DENIED = {
 }
 
 
-def ask(stack: Stack, *urls: str) -> tuple[urllib3.BaseHTTPResponse, Any]:
+def ask(server: Server, *urls: str) -> tuple[urllib3.BaseHTTPResponse, Any]:
     images = [{"type": "image", "source": {"type": "url", "url": url}} for url in urls]
-    headers = {"authorization": f"Bearer {stack.api_key}", "content-type": "application/json"}
+    headers = {"authorization": f"Bearer {server.api_key}", "content-type": "application/json"}
     body = json.dumps(request(user(text("what is this?"), *images)))
-    answer = urllib3.request("POST", stack.url + COUNT, body=body, headers=headers, retries=False, timeout=30)
+    answer = urllib3.request("POST", server.url + COUNT, body=body, headers=headers, retries=False, timeout=30)
     return answer, answer.json()
 
 
 @pytest.mark.parametrize("url", DENIED)
-def test_what_is_not_on_the_public_internet_is_403_and_its_record_has_no_url(url: str, stack: Stack) -> None:
-    answer, body = ask(stack, url)
+def test_what_is_not_on_the_public_internet_is_403_and_its_record_has_no_url(url: str, server: Server) -> None:
+    answer, body = ask(server, url)
     assert (answer.status, body["b3os"]) == (403, {"code": "egress_denied", "param": PATH})
     assert body["error"] == {"type": "permission_error", "message": DENIED[url]}
     assert body["request_id"] == answer.headers["request-id"]
-    headers = {"authorization": f"Bearer {stack.api_key}"}
-    record = urllib3.request("GET", f"{stack.url}/v1/requests/{body['request_id']}", headers=headers).json()
+    headers = {"authorization": f"Bearer {server.api_key}"}
+    record = urllib3.request("GET", f"{server.url}/v1/requests/{body['request_id']}", headers=headers).json()
     assert record["error"] == {"type": "permission_error", "code": "egress_denied", "param": PATH}
     assert "169.254" not in json.dumps(record)
     assert "fetch" in record["timing"]
@@ -55,13 +56,13 @@ def test_what_is_not_on_the_public_internet_is_403_and_its_record_has_no_url(url
 @pytest.mark.parametrize(
     "url", ["http://images.example/", "ftp://images.example/", "file:///etc/passwd", "HTTPS://a/", ""]
 )
-def test_what_is_not_https_is_400_by_the_schema(url: str, stack: Stack) -> None:
-    answer, body = ask(stack, url)
+def test_what_is_not_https_is_400_by_the_schema(url: str, server: Server) -> None:
+    answer, body = ask(server, url)
     assert (answer.status, body["b3os"]) == (400, {"code": "invalid_request", "param": PATH})
 
 
-def test_21_images_are_400_and_name_the_one_too_many(stack: Stack) -> None:
-    answer, body = ask(stack, *["https://images.example/"] * 21)
+def test_21_images_are_400_and_name_the_one_too_many(server: Server) -> None:
+    answer, body = ask(server, *["https://images.example/"] * 21)
     assert (answer.status, body["b3os"]["param"]) == (400, "messages.0.content.21.source.url")
 
 

@@ -13,6 +13,7 @@ from local import aws
 from local.stack import Stack
 from tests.support.counter import counter_event
 from tests.support.requests import EXAMPLE
+from tests.support.server import Server
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
@@ -25,12 +26,12 @@ pytestmark = pytest.mark.xdist_group("keys")
 SECRET = "NodeTokenSecret"
 
 
-class Service:
-    """The stack over HTTP; `sent` are the credentials that went into it, good and bad."""
+class Http:
+    """The service over HTTP; `sent` are the credentials that went into it, good and bad."""
 
-    def __init__(self, stack: Stack) -> None:
-        self.stack = stack
-        self.sent: list[str] = [stack.api_key, stack.pat, stack.session]
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.sent: list[str] = [server.api_key, server.pat, server.session]
         self.store = CredentialStore(self._client("dynamodb"), "CredentialsTable")
         self.vault = self._client("secretsmanager")
         self._http = urllib3.PoolManager(8, retries=False, timeout=60)
@@ -40,110 +41,107 @@ class Service:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         content = None if body is None else json.dumps(body)
         sent = {"content-type": "application/json"} | named
-        answer = self._http.request(method, self.stack.url + path, body=content, headers=sent)
+        answer = self._http.request(method, self.server.url + path, body=content, headers=sent)
         return answer.status, answer.json()
 
     def count(self, **headers: str) -> tuple[int, Any]:
         return self.ask("POST", COUNT_PATH, EXAMPLE, **headers)
 
     def _client(self, service: Any) -> Any:
-        return aws.session().client(service, endpoint_url=self.stack.aws_url, config=aws.DIRECT)
+        return aws.session().client(service, endpoint_url=self.server.aws_url, config=aws.DIRECT)
 
 
 @pytest.fixture(scope="module")
-def service(stack: Stack) -> Service:
-    return Service(stack)
+def http(server: Server) -> Http:
+    return Http(server)
 
 
 def bearer(secret: str) -> dict[str, str]:
     return {"authorization": f"Bearer {secret}"}
 
 
-def test_a_key_is_made_with_the_token_counts_is_listed_and_dies_when_it_is_revoked(service: Service) -> None:
-    mine = bearer(service.stack.pat)
-    status, made = service.ask("POST", "/v1/keys", {"name": "ci", "scopes": [INFER_RUN]}, **mine)
+def test_a_key_is_made_with_the_token_counts_is_listed_and_dies_when_it_is_revoked(http: Http) -> None:
+    mine = bearer(http.server.pat)
+    status, made = http.ask("POST", "/v1/keys", {"name": "ci", "scopes": [INFER_RUN]}, **mine)
     secret = made.pop("secret")
-    service.sent.append(secret)
+    http.sent.append(secret)
     assert status == 201
-    assert service.count(**bearer(secret)) == (200, {"input_tokens": 27})
-    assert service.count(x_api_key=secret) == (200, {"input_tokens": 27})
-    assert made in service.ask("GET", "/v1/keys", **mine)[1]["data"]
-    assert service.ask("GET", "/v1/keys", **bearer(secret))[0] == 403
-    status, revoked = service.ask("DELETE", f"/v1/keys/{made['id']}", **mine)
+    assert http.count(**bearer(secret)) == (200, {"input_tokens": 27})
+    assert http.count(x_api_key=secret) == (200, {"input_tokens": 27})
+    assert made in http.ask("GET", "/v1/keys", **mine)[1]["data"]
+    assert http.ask("GET", "/v1/keys", **bearer(secret))[0] == 403
+    status, revoked = http.ask("DELETE", f"/v1/keys/{made['id']}", **mine)
     assert (status, revoked) == (200, made | {"revoked_at": revoked["revoked_at"]})
-    status, error = service.count(**bearer(secret))
+    status, error = http.count(**bearer(secret))
     assert (status, error["error"]["message"]) == (401, "This API key has been revoked")
 
 
-def test_an_expired_key_is_refused(service: Service) -> None:
+def test_an_expired_key_is_refused(http: Http) -> None:
     before = datetime.now(UTC) - timedelta(seconds=1)
-    project = service.ask("GET", "/v1/keys", **bearer(service.stack.pat))[1]["data"][0]["project"]
+    project = http.ask("GET", "/v1/keys", **bearer(http.server.pat))[1]["data"][0]["project"]
     secret, key = issue_key("org_1", project, name="x", scopes=[INFER_RUN], now=before, expires_at=before)
-    service.store.add(secret, key)
-    status, error = service.count(**bearer(secret.reveal()))
+    http.store.add(secret, key)
+    status, error = http.count(**bearer(secret.reveal()))
     assert (status, error["error"]["code"]) == (401, "unauthorized")
 
 
-def test_the_first_key_may_count_and_not_manage_keys(service: Service) -> None:
-    assert service.count(**bearer(service.stack.api_key))[0] == 200
-    assert service.ask("GET", "/v1/keys", **bearer(service.stack.api_key))[0] == 403
+def test_the_first_key_may_count_and_not_manage_keys(http: Http) -> None:
+    assert http.count(**bearer(http.server.api_key))[0] == 200
+    assert http.ask("GET", "/v1/keys", **bearer(http.server.api_key))[0] == 403
 
 
-def test_a_key_that_manages_keys_gives_at_most_its_own_scopes(service: Service) -> None:
-    mine = bearer(service.stack.pat)
-    manager = service.ask("POST", "/v1/keys", {"name": "m", "scopes": [KEYS_MANAGE]}, **mine)[1]["secret"]
-    service.sent.append(manager)
-    assert service.ask("POST", "/v1/keys", {"name": "x", "scopes": [KEYS_MANAGE]}, **bearer(manager))[0] == 201
-    status, error = service.ask("POST", "/v1/keys", {"name": "x", "scopes": [INFER_RUN]}, **bearer(manager))
+def test_a_key_that_manages_keys_gives_at_most_its_own_scopes(http: Http) -> None:
+    mine = bearer(http.server.pat)
+    manager = http.ask("POST", "/v1/keys", {"name": "m", "scopes": [KEYS_MANAGE]}, **mine)[1]["secret"]
+    http.sent.append(manager)
+    assert http.ask("POST", "/v1/keys", {"name": "x", "scopes": [KEYS_MANAGE]}, **bearer(manager))[0] == 201
+    status, error = http.ask("POST", "/v1/keys", {"name": "x", "scopes": [INFER_RUN]}, **bearer(manager))
     assert (status, error["error"]["code"]) == (403, "forbidden")
-    assert service.count(**bearer(manager))[0] == 403
+    assert http.count(**bearer(manager))[0] == 403
 
 
-def test_a_list_of_keys_goes_on_where_its_cursor_says(service: Service) -> None:
-    mine = bearer(service.stack.pat)
+def test_a_list_of_keys_goes_on_where_its_cursor_says(http: Http) -> None:
+    mine = bearer(http.server.pat)
     for name in ("a", "b", "c"):
-        service.ask("POST", "/v1/keys", {"name": name, "scopes": [INFER_RUN]}, **mine)
-    _, first = service.ask("GET", "/v1/keys?limit=2", **mine)
-    _, second = service.ask("GET", f"/v1/keys?limit=2&cursor={first['next_cursor']}", **mine)
+        http.ask("POST", "/v1/keys", {"name": name, "scopes": [INFER_RUN]}, **mine)
+    _, first = http.ask("GET", "/v1/keys?limit=2", **mine)
+    _, second = http.ask("GET", f"/v1/keys?limit=2&cursor={first['next_cursor']}", **mine)
     assert [key["name"] for key in first["data"] + second["data"]][:3] == ["c", "b", "a"]
 
 
-def test_a_session_works_in_a_browser_on_this_machine_with_its_csrf_token(service: Service) -> None:
-    cookie = {"cookie": f"theme=dark; __Host-b3os_session={service.stack.session}"}
-    status, session = service.ask("GET", "/v1/auth/session", **cookie)
+def test_a_session_works_in_a_browser_on_this_machine_with_its_csrf_token(http: Http) -> None:
+    cookie = {"cookie": f"theme=dark; __Host-b3os_session={http.server.session}"}
+    status, session = http.ask("GET", "/v1/auth/session", **cookie)
     assert (status, session["object"]) == (200, "session")
-    assert service.count(**cookie)[0] == 403
-    assert service.count(**cookie, x_b3os_csrf=session["csrf_token"]) == (200, {"input_tokens": 27})
-    assert service.ask("GET", "/v1/auth/session", **cookie, host="localhost:1234")[0] == 200
-    assert service.ask("GET", "/v1/auth/session", **cookie, host="api.example")[0] == 401
-    assert service.ask("GET", "/v1/auth/session", **cookie, **bearer(service.stack.pat))[0] == 401
+    assert http.count(**cookie)[0] == 403
+    assert http.count(**cookie, x_b3os_csrf=session["csrf_token"]) == (200, {"input_tokens": 27})
+    assert http.ask("GET", "/v1/auth/session", **cookie, host="localhost:1234")[0] == 200
+    assert http.ask("GET", "/v1/auth/session", **cookie, host="api.example")[0] == 401
+    assert http.ask("GET", "/v1/auth/session", **cookie, **bearer(http.server.pat))[0] == 401
 
 
-def test_the_account_of_the_session_the_token_and_the_key_is_one(service: Service) -> None:
-    session = service.ask("GET", "/v1/auth/session", cookie=f"__Host-b3os_session={service.stack.session}")[1]
-    [key] = [
-        key for key in service.ask("GET", "/v1/keys", **bearer(service.stack.pat))[1]["data"] if key["name"] == "first"
-    ]
+def test_the_account_of_the_session_the_token_and_the_key_is_one(http: Http) -> None:
+    session = http.ask("GET", "/v1/auth/session", cookie=f"__Host-b3os_session={http.server.session}")[1]
+    [key] = [key for key in http.ask("GET", "/v1/keys", **bearer(http.server.pat))[1]["data"] if key["name"] == "first"]
     assert key["project"] == session["project"]
     assert session["organization"].startswith("org_")
     assert session["user"].startswith("usr_")
 
 
-def test_keys_of_node_tokens_rotate_while_requests_flow(service: Service) -> None:
-    stack = service.stack
-    old = NodeKeys.parse(service.vault.get_secret_value(SecretId=SECRET)["SecretString"])
+def test_keys_of_node_tokens_rotate_while_requests_flow(http: Http, stack: Stack) -> None:
+    old = NodeKeys.parse(http.vault.get_secret_value(SecretId=SECRET)["SecretString"])
     second = NodeKeys("second", {"second": "s" * 64})
 
     def keep(current: str, keys: dict[str, str]) -> None:
-        service.vault.put_secret_value(SecretId=SECRET, SecretString=json.dumps({"current": current} | keys))
+        http.vault.put_secret_value(SecretId=SECRET, SecretString=json.dumps({"current": current} | keys))
 
     # Of a project of its own: the limit of a minute is for other tests as well.
     secret, key = issue_key("org_flow", "prj_flow", name="x", scopes=[INFER_RUN], now=datetime.now(UTC))
-    service.store.add(secret, key)
+    http.store.add(secret, key)
 
     def flow(at_once: int = 8) -> None:
         with ThreadPoolExecutor(at_once) as pool:
-            answers = list(pool.map(lambda _: service.count(**bearer(secret.reveal())), range(16)))
+            answers = list(pool.map(lambda _: http.count(**bearer(secret.reveal())), range(16)))
         assert answers == [(200, {"input_tokens": 27})] * 16
 
     flow(1)
@@ -167,27 +165,27 @@ def count_directly(stack: Stack, keys: NodeKeys) -> int:
     return int(status)
 
 
-def test_no_credential_is_in_a_log_or_a_record(service: Service, stack_state: Path) -> None:
+def test_no_credential_is_in_a_log_or_a_record(http: Http, stack_state: Path) -> None:
     unknown = new_secret("sk").reveal()
-    mistyped = service.stack.pat[:-1] + ("0" if service.stack.pat[-1] != "0" else "1")
-    service.sent += [unknown, mistyped]
-    for secret in list(service.sent):
-        service.count(**bearer(secret))
-        service.count(x_api_key=secret)
-        service.ask("GET", "/v1/auth/session", cookie=f"__Host-b3os_session={secret}")
-        service.ask("POST", "/v1/keys", {"name": 1, secret: secret, "scopes": [secret]}, **bearer(service.stack.pat))
-        service.ask("DELETE", f"/v1/keys/{secret}", **bearer(service.stack.pat))
-    tables = aws.session().client("dynamodb", endpoint_url=service.stack.aws_url, config=aws.DIRECT)
+    mistyped = http.server.pat[:-1] + ("0" if http.server.pat[-1] != "0" else "1")
+    http.sent += [unknown, mistyped]
+    for secret in list(http.sent):
+        http.count(**bearer(secret))
+        http.count(x_api_key=secret)
+        http.ask("GET", "/v1/auth/session", cookie=f"__Host-b3os_session={secret}")
+        http.ask("POST", "/v1/keys", {"name": 1, secret: secret, "scopes": [secret]}, **bearer(http.server.pat))
+        http.ask("DELETE", f"/v1/keys/{secret}", **bearer(http.server.pat))
+    tables = aws.session().client("dynamodb", endpoint_url=http.server.aws_url, config=aws.DIRECT)
     kept = [str(tables.scan(TableName=name)["Items"]) for name in ("CredentialsTable", "RequestsTable")]
     kept += [log.read_text("utf-8", "replace") for log in (stack_state / "logs").iterdir()]
     assert "/v1/keys" in "".join(kept)
-    for secret in service.sent:
+    for secret in http.sent:
         random = secret.split("_")[2]
         assert not [random[at : at + 12] for at in range(21) if any(random[at : at + 12] in text for text in kept)]
 
 
-def test_the_stack_tells_scripts_its_api_key_and_no_other_credential(service: Service, stack_state: Path) -> None:
+def test_the_stack_tells_scripts_its_api_key_and_no_other_credential(http: Http, stack_state: Path) -> None:
     told = (stack_state / "stack.json").read_text()
     assert set(json.loads(told)) == {"url", "api_key", "pid", "workers"}
-    assert service.stack.pat not in told
-    assert service.stack.session not in told
+    assert http.server.pat not in told
+    assert http.server.session not in told

@@ -15,6 +15,7 @@ from local import aws
 from local.stack import ROOT, Stack
 from local.template import Template
 from tests.support.requests import EXAMPLE
+from tests.support.server import Server
 from tokencount.adapters.credentials import CredentialStore
 from tokencount.domain.credentials import INFER_RUN
 from tokencount.domain.issuing import issue_key
@@ -24,17 +25,17 @@ TABLE = "RequestsTable"
 
 
 class Client:
-    """Asks a stack; what was answered last is in `status` and `body`."""
+    """Asks a service; what was answered last is in `status` and `body`."""
 
-    def __init__(self, stack: Stack, key: str | None = None) -> None:
-        self.stack = stack
-        self._key = key or stack.api_key
+    def __init__(self, server: Server, key: str | None = None) -> None:
+        self.server = server
+        self._key = key or server.api_key
 
     def ask(self, method: str, path: str, body: object = None, **query: str) -> str:
         """The id of the request."""
         headers = {"authorization": f"Bearer {self._key}", "content-type": "application/json"}
         content = None if body is None else json.dumps(body)
-        url = self.stack.url + path + ("?" + urlencode(query) if query else "")
+        url = self.server.url + path + ("?" + urlencode(query) if query else "")
         answer = urllib3.request(method, url, body=content, headers=headers, retries=False, timeout=30)
         self.status, self.body = answer.status, answer.json()
         return str(answer.headers["request-id"])
@@ -55,8 +56,8 @@ class Client:
 
 
 @pytest.fixture
-def client(stack: Stack) -> Client:
-    return Client(stack)
+def client(server: Server) -> Client:
+    return Client(server)
 
 
 def test_the_newest_requests_are_listed_first_errors_among_them(client: Client) -> None:
@@ -86,9 +87,9 @@ def test_another_project_sees_nothing_of_it(client: Client) -> None:
     cursor = client.body["next_cursor"]
     assert cursor
     secret, key = issue_key("org_other", "prj_other", name="x", scopes=[INFER_RUN], now=datetime.now(UTC))
-    database = aws.session().client("dynamodb", endpoint_url=client.stack.aws_url, config=aws.DIRECT)
+    database = aws.session().client("dynamodb", endpoint_url=client.server.aws_url, config=aws.DIRECT)
     CredentialStore(database, "CredentialsTable").add(secret, key)
-    other = Client(client.stack, secret.reveal())
+    other = Client(client.server, secret.reveal())
     assert other.list(limit="100") == []
     assert other.record(request_id) is None
     other.ask("GET", "/v1/requests", cursor=cursor)

@@ -18,6 +18,7 @@ import urllib3
 
 from local.stack import Stack
 from tests.support.local import children, clone, runs
+from tests.support.server import Server
 
 COUNT = "/v1/infer/v1/messages/count_tokens"
 EXAMPLE = {
@@ -28,35 +29,35 @@ EXAMPLE = {
 REQUEST_ID = re.compile(r"req_[0-9a-hjkmnp-tv-z]{26}")
 
 
-def ask(stack: Stack, path: str, body: object = None, key: str | None = None) -> tuple[urllib3.BaseHTTPResponse, Any]:
-    headers = {"authorization": f"Bearer {key or stack.api_key}", "content-type": "application/json"}
+def ask(server: Server, path: str, body: object = None, key: str | None = None) -> tuple[urllib3.BaseHTTPResponse, Any]:
+    headers = {"authorization": f"Bearer {key or server.api_key}", "content-type": "application/json"}
     method, content = ("POST", json.dumps(body)) if body else ("GET", None)
-    answer = urllib3.request(method, stack.url + path, body=content, headers=headers, retries=False, timeout=30)
+    answer = urllib3.request(method, server.url + path, body=content, headers=headers, retries=False, timeout=30)
     return answer, answer.json()
 
 
-def test_the_example_of_the_reference_is_27_tokens_and_its_record_is_found_at_once(stack: Stack) -> None:
-    answer, body = ask(stack, COUNT, EXAMPLE)
+def test_the_example_of_the_reference_is_27_tokens_and_its_record_is_found_at_once(server: Server) -> None:
+    answer, body = ask(server, COUNT, EXAMPLE)
     assert (answer.status, body) == (200, {"input_tokens": 27})
     assert REQUEST_ID.fullmatch(answer.headers["x-request-id"])
     assert answer.headers["request-id"] == answer.headers["x-request-id"]
     assert answer.headers["server-timing"].startswith("edge_auth;dur=")
-    _, record = ask(stack, f"/v1/requests/{answer.headers['x-request-id']}")
+    _, record = ask(server, f"/v1/requests/{answer.headers['x-request-id']}")
     assert (record["id"], record["status"]) == (answer.headers["x-request-id"], 200)
     assert (record["input_tokens"], record["model"]) == (27, "b3os/qwen3.5-9b")
 
 
-def test_the_model_is_listed_and_found_by_its_raw_and_its_encoded_id(stack: Stack) -> None:
-    _, models = ask(stack, "/v1/infer/models")
+def test_the_model_is_listed_and_found_by_its_raw_and_its_encoded_id(server: Server) -> None:
+    _, models = ask(server, "/v1/infer/models")
     [model] = [model for model in models["data"] if model["id"] == EXAMPLE["model"]]
-    assert ask(stack, "/v1/infer/models/b3os/qwen3.5-9b")[1] == model
-    assert ask(stack, "/v1/infer/models/b3os%2Fqwen3.5-9b")[1] == model
+    assert ask(server, "/v1/infer/models/b3os/qwen3.5-9b")[1] == model
+    assert ask(server, "/v1/infer/models/b3os%2Fqwen3.5-9b")[1] == model
 
 
-def test_a_wrong_key_is_401_and_an_unknown_model_404_in_the_shapes_of_the_contract(stack: Stack) -> None:
-    answer, body = ask(stack, COUNT, EXAMPLE, key="wrong")
+def test_a_wrong_key_is_401_and_an_unknown_model_404_in_the_shapes_of_the_contract(server: Server) -> None:
+    answer, body = ask(server, COUNT, EXAMPLE, key="wrong")
     assert (answer.status, body["error"]["code"]) == (401, "unauthorized")
-    answer, body = ask(stack, COUNT, EXAMPLE | {"model": "b3os/other"})
+    answer, body = ask(server, COUNT, EXAMPLE | {"model": "b3os/other"})
     assert (answer.status, body["type"], body["b3os"]["code"]) == (404, "error", "model_not_available")
     assert body["request_id"] == answer.headers["request-id"]
 
@@ -145,6 +146,16 @@ def test_a_taken_port_is_one_clear_sentence_and_exit_code_1(root: Path) -> None:
             output, errors = process.communicate(timeout=30)
     assert (process.returncode, output) == (1, "")
     assert errors == f"tokencount: port {port} is taken by another process: stop it, or choose another with PORT=…\n"
+
+
+def test_sam_local_without_a_docker_engine_is_one_clear_sentence_and_exit_code_1(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    with started(root, "--sam") as process:
+        output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (1, "")
+    assert errors == "tokencount: no Docker engine answers, which SAM local needs: see `docker info`\n"
 
 
 def test_that_no_model_is_built_is_one_clear_sentence_and_exit_code_1(root: Path) -> None:
