@@ -139,7 +139,7 @@ def standing_costs(measured: Measured) -> str:
     )
     return paragraph(
         f"""
-        By the month, however many requests come, it is ${sum(costs.values()):.2f}: {shown}. SnapStart's share is that of
+        By the month, whatever comes, it is ${sum(costs.values()):.2f}: {shown}. SnapStart's share is that of
         {len(measured.functions)} published versions, {sum(measured.functions.values()) / 1024:.1f} GB, kept around
         the clock, and a metric is one that requests to one model make which are all counted: errors and further
         models have their own. A new environment of the edge and of a counter is ${1000 * restored:.2f} a thousand. At
