@@ -79,6 +79,8 @@ def soak(step: Step, watch: Watch) -> Iterator[str]:
     by_kind = {kind: [each for each in step.sent if each.kind == kind] for kind in SHARES}
     rows = [kind_row(kind, sent, len(step.sent)) for kind, sent in by_kind.items() if sent]
     yield table(KINDS, [*rows, kind_row("all", step.sent, len(step.sent))])
+    yield "Minute by minute; where the sender itself is late, the machine had something else to do:"
+    yield table(["minute", "sent", *LATENCIES, "others", "sent late, p99 ms"], minute_rows(step.sent))
     if not watch.kinds:
         return
     yield paragraph(
@@ -94,9 +96,18 @@ def soak(step: Step, watch: Watch) -> Iterator[str]:
     yield table(["kind", "processes", *head, "steepest, MB an hour", "flat"], memory)
 
 
+def minute_rows(sent: Sequence[Sent]) -> list[list[str]]:
+    """The figures of the requests that were due in each minute."""
+    minutes: dict[int, list[Sent]] = {}
+    for each in sent:
+        minutes.setdefault(int(each.due // 60), []).append(each)
+    return [
+        [str(minute + 1), str(len(own)), *latencies(own), others(own), lateness(own)] for minute, own in minutes.items()
+    ]
+
+
 def rate_row(step: Step, watch: Watch) -> list[str]:
     """One rate's figures."""
-    late = percentile([each.late for each in step.sent], 99)
     held = [mb for series in watch.kinds.values() for each in series if (mb := each.at(step.end)) is not None]
     return [
         f"{step.rate:g}",
@@ -104,7 +115,7 @@ def rate_row(step: Step, watch: Watch) -> list[str]:
         f"{per_second(step):.1f}",
         *latencies(step.sent),
         others(step.sent),
-        f"{1000 * late:.0f}",
+        lateness(step.sent),
         str(len(held)),
         f"{sum(held):.0f}",
     ]
@@ -137,6 +148,11 @@ def per_second(step: Step) -> float:
 def latencies(sent: Sequence[Sent]) -> list[str]:
     """Percentiles, in milliseconds."""
     return [f"{1000 * percentile([each.latency for each in sent], percent):.0f}" for percent in PERCENTS]
+
+
+def lateness(sent: Sequence[Sent]) -> str:
+    """How late 99 of a hundred were sent at most, in milliseconds."""
+    return f"{1000 * percentile([each.late for each in sent], 99):.0f}"
 
 
 def others(sent: Sequence[Sent]) -> str:

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 import pytest
 
 from bench.arrivals import Request, Sent, Target, percentile, poisson, send
-from bench.load_report import Step, others, per_second
+from bench.load_report import Step, minute_rows, others, per_second
 from bench.memory import Series
 from bench.mix import SHARES, Mix, Model
 from tests.support.http_server import http_server
@@ -98,6 +98,12 @@ def test_what_was_answered_a_second_is_over_the_time_until_the_last_answer() -> 
     behind = Step(2, 10, [sent(0, 1), sent(9, 11), sent(1, 1, "503 overloaded")], 0, 20)
     assert per_second(behind) == 2 / 20
     assert per_second(Step(2, 10, [sent(0, 1), sent(1, 1)], 0, 10)) == 2 / 10
+
+
+def test_a_request_counts_for_the_minute_in_which_it_was_due_whenever_it_was_answered() -> None:
+    rows = minute_rows([sent(1, 0.5), sent(59, 70), sent(61, 0.25, "503 overloaded")])
+    assert [row[:6] for row in rows] == [["1", "2", "500", "70000", "70000", "70000"], ["2", "1", *["250"] * 4]]
+    assert [row[6] for row in rows] == ["none", "1 × 503 overloaded"]
 
 
 def test_a_rate_is_kept_up_with_where_all_are_answered_and_99_of_a_hundred_within_a_second() -> None:
