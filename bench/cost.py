@@ -51,7 +51,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         text = cost_report.section(measured(given.rounds))
-    except (StackError, pytest.skip.Exception) as error:
+    except (StackError, pytest.skip.Exception, pytest.fail.Exception) as error:
         sys.exit(f"make cost: {error}")
     print(text)
     if given.write:

@@ -48,7 +48,7 @@ def main() -> None:
     try:
         with service(given.url) as (target, watch), sender(target, served(target, given.models)) as run:
             steps = list(measured(run, watch, given.rates, given.seconds, 60 * given.soak))
-    except (StackError, urllib3.exceptions.HTTPError, pytest.skip.Exception) as error:
+    except (StackError, urllib3.exceptions.HTTPError, pytest.skip.Exception, pytest.fail.Exception) as error:
         sys.exit(f"make load: {error}")
     text = load_report.section(steps, watch, bool(given.soak))
     print(text)
