@@ -81,6 +81,11 @@ fuzz: .venv/dev layers
 	@$(VENV)/python -m tests.fuzz
 	@FUZZ_BOMBS=all $(VENV)/python -m pytest --quiet tests/e2e/test_bombs.py
 
+# Each part of a stack of its own is broken in turn while requests flow: some ten minutes, and the table of docs/reliability.md.
+.PHONY: faults
+faults: .venv/dev layers
+	@FAULTS=long $(VENV)/python -m pytest --quiet tests/faults
+
 # All tables of docs/benchmarks.md, or those that TABLES names: some six minutes with the 20 ROUNDS of each.
 ROUNDS ?= 20
 .PHONY: bench
