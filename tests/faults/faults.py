@@ -89,7 +89,7 @@ def _frozen(function: str) -> Breaks:
 
 
 def _starved(function: str) -> Breaks:
-    """All its workers get a hundredth of a processor, so that what they do takes longer than they have."""
+    """All its workers get two thousandths of a processor, so that what they do takes longer than they have."""
 
     def let_run(stand: Stand) -> None:
         stand.signal(function, signal.SIGCONT)
@@ -98,7 +98,7 @@ def _starved(function: str) -> Breaks:
 
     @contextmanager
     def starved(stand: Stand) -> Iterator[None]:
-        with _again_and_again(let_run, 0.2)(stand):
+        with _again_and_again(let_run, 1.0)(stand):
             yield
         stand.signal(function, signal.SIGCONT)
 

@@ -37,8 +37,8 @@ def test_a_fault_is_told_in_documented_answers_that_all_have_their_records_and_o
         recovered = traffic.wait(lambda: traffic.all_good_since(traffic.last_failure()), RECOVERS)
     kept, problems = audit.kept(traffic.outcomes, seconds=60)
     left = {request: seconds for request, seconds in stand.held().items() if request not in held}
-    rows[fault.name] = row(traffic, kept, len(left))
-    print(rows[fault.name])
+    told = row(traffic, kept, len(left))
+    print(told)  # shown where the test fails
     assert [f"{each.kind}: {each.told} {each.faults}" for each in traffic.outcomes if each.faults] == []
     assert problems == []
     assert set(traffic.seen("before")) == {"200"}
@@ -51,6 +51,7 @@ def test_a_fault_is_told_in_documented_answers_that_all_have_their_records_and_o
     for name, pool in stand.stack.pools.items():
         assert pool.pids, name
         assert all(runs(pid) for pid in pool.pids), name
+    rows[fault.name] = told
 
 
 def _seconds(fault: Fault, stand: Stand) -> float:

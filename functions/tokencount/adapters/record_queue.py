@@ -68,7 +68,9 @@ class QueuedRequestLog:
         try:
             self._table.put(record)
         except RecordNotKept as error:
-            self._logger.warning("the record goes to the queue", extra={"fault": describe(error)})
+            # By its own id: the edge may meanwhile be busy with another request.
+            extra = {"request_id": record.id, "fault": describe(error)}
+            self._logger.warning("the record goes to the queue", extra=extra)
             self._queue.put(record)
             self._metrics.add("RecordsQueued")
 
