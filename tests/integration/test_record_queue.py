@@ -78,11 +78,12 @@ def test_while_the_table_takes_records_no_queue_is_spoken_to() -> None:
 
 def test_a_record_that_a_table_does_not_take_is_in_the_queue_whole_and_the_log_says_why(sqs: "SQSClient") -> None:
     logger = ReadableLogger()
-    queued_log(missing_table(), queue(sqs), logger).put(record(user_agent="ü"))
+    with logger.append_context_keys(request_id="req_2"):  # a later request's
+        queued_log(missing_table(), queue(sqs), logger).put(record(user_agent="ü"))
     [message] = sqs.receive_message(QueueUrl="RecordQueue")["Messages"]
     assert read_message(message["Body"]) == record(user_agent="ü")
     [line] = logger.lines
-    assert line["level"] == "WARNING"
+    assert (line["level"], line["request_id"]) == ("WARNING", "req_1")
     assert "RecordNotKept at" in line["fault"]
     assert "ResourceNotFoundException" in line["fault"]
 
