@@ -14,6 +14,7 @@ from replay.events import read_event
 from replay.expected import differences
 from tests.infrastructure.artifacts import ROOT, Artifacts
 from tests.infrastructure.emulator import Emulator, find_emulator, invoke_api
+from tests.support.metrics import lines, measured
 
 # One emulator a function for the whole run.
 pytestmark = [pytest.mark.sam, pytest.mark.xdist_group("emulated")]
@@ -82,3 +83,15 @@ def test_every_line_that_a_function_logs_names_its_request_and_none_holds_conten
         assert edge.api_key not in written
     # The edge and the counter of the event's model.
     assert told == 2
+
+
+def test_each_function_writes_one_line_of_metrics_a_request(edge: EmulatedEdge, template: Template) -> None:
+    request_id = edge.recorded()
+    namespace = template.functions["EdgeFunction"].environment["POWERTOOLS_METRICS_NAMESPACE"]
+    written = [line for log in edge.logs.glob("*.log") for line in lines(log.read_text("utf-8"))]
+    told = {line["service"]: line for line in written if line["request_id"] == request_id}
+    assert [line["request_id"] for line in written].count(request_id) == len(told) == 2
+    assert told.keys() > {"edge"}
+    for line in told.values():
+        assert {directive["Namespace"] for directive in line["_aws"]["CloudWatchMetrics"]} == {namespace}
+        assert {"Answers", "Faults"} < {each.name for each in measured(line)}
