@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 import urllib3
+from urllib3.exceptions import HTTPError
 
 from local import aws, docker
 from local.errors import StackError
@@ -32,7 +33,11 @@ from local.template import PSEUDO, Template
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 PROCESSOR = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
 COUNT = "/v1/infer/v1/messages/count_tokens"
-FIRST_ANSWER_SECONDS = 120
+FIRST_ANSWER_SECONDS = 600  # an image may have to be pulled
+
+
+class ImageMissing(StackError):
+    """There is nothing to run the functions in."""
 
 
 class SamLocal:
@@ -56,7 +61,7 @@ class SamLocal:
         self._port = port
         self._logs = state / "logs"
         self._built = built
-        self.invoke = f"cd {built} && {SAM} local invoke EdgeFunction -e events/count-text.json"
+        self.invoke = f"(cd {built} && {SAM} local invoke EdgeFunction -e events/count-text.json)"
 
     def __enter__(self) -> Self:
         with ExitStack() as ending:
@@ -75,7 +80,7 @@ class SamLocal:
             ending.enter_context(self._serving("start-lambda", host.address, invoke))
             front.close()
             ending.enter_context(self._serving("start-api", *address))
-            self._write_events(self._first_answer())
+            self._write_events(self._first_answer(template))
             self._ending = ending.pop_all()
         return self
 
@@ -109,15 +114,21 @@ class SamLocal:
                 time.sleep(0.1)
             yield
 
-    def _first_answer(self) -> str:
+    def _first_answer(self, template: Template) -> str:
         """The id of a first request, with which the containers of the edge and of a counter start."""
         body = {"model": self.models[0], "messages": [{"role": "user", "content": "How many tokens is this?"}]}
         headers = {"Authorization": f"Bearer {self.api_key}", "User-Agent": "make sam-local"}
-        answer = urllib3.request(
-            "POST", self.url + COUNT, json=body, headers=headers, retries=False, timeout=FIRST_ANSWER_SECONDS
-        )
+        try:
+            timeout = FIRST_ANSWER_SECONDS
+            answer = urllib3.request(
+                "POST", self.url + COUNT, json=body, headers=headers, retries=False, timeout=timeout
+            )
+        except HTTPError as error:
+            raise StackError(f"the first request gets no answer: see the logs in {self._logs}") from error
+        if answer.status != 200 and not _has_image(template):
+            raise ImageMissing(f"Lambda's image is not here and cannot be pulled: see the logs in {self._logs}")
         if answer.status != 200:
-            raise StackError(f"the first answer is a {answer.status}: see the logs of SAM in {self._logs}")
+            raise StackError(f"the first answer is a {answer.status}: see the logs in {self._logs}")
         return answer.headers["request-id"]
 
     def _configure(self, template: Template, host: docker.Host, invoke: int) -> None:
@@ -129,7 +140,7 @@ class SamLocal:
         document = template.with_environments(environments, Architecture=PROCESSOR)
         (self._built / "local.json").write_text(json.dumps(document, indent=1))
         # An image that is here already is taken as it is: not everywhere can one be pulled.
-        options = {"template_file": str(self._built / "local.json"), "skip_pull_image": image_is_here(template)}
+        options = {"template_file": str(self._built / "local.json"), "skip_pull_image": _has_image(template)}
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in options.items())
         (self._built / "samconfig.toml").write_text(f"version = 0.1\n[default.global.parameters]\n{''.join(lines)}")
 
@@ -141,8 +152,8 @@ class SamLocal:
             (self._built / "events" / path.name).write_text(text, "utf-8")
 
 
-def image_is_here(template: Template) -> bool:
-    """Whether the image of the functions' runtime is, by the name that SAM has for it in any registry."""
+def _has_image(template: Template) -> bool:
+    """Whether the image of the functions' runtime is here, by the name that SAM has for it in any registry."""
     return docker.has_image(f"*/lambda/{template.runtime.replace('python', 'python:')}-{PROCESSOR}")
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from local import docker
 from local.errors import StackError
-from local.sam import SAM, SamLocal, image_is_here
-from local.stack import ROOT, Stack
-from local.template import Template
+from local.sam import SAM, ImageMissing, SamLocal
+from local.stack import Stack
 from tests.support.clients import SDKS, Client, running
 from tests.support.first_answers import Front, front_of
 from tests.support.server import Server
@@ -88,10 +87,8 @@ def sam_local(host: docker.Host, tmp_path_factory: pytest.TempPathFactory) -> It
     with ExitStack() as ending:
         try:
             service = ending.enter_context(SamLocal(state=state, built=state / "built"))
-        except StackError:
-            if image_is_here(Template(ROOT / "template.yaml")):
-                raise
-            pytest.skip("the image of Lambda's runtime is not here, and cannot be pulled")
+        except ImageMissing as missing:
+            pytest.skip(str(missing))
         yield service
 
 

@@ -59,7 +59,7 @@ def test_what_stands_in_for_aws_listens_on_the_bridge_of_the_containers_alone(ho
 
 
 @pytest.fixture
-def root(host: Host, tmp_path: Path) -> Path:
+def root(sam_local: SamLocal, tmp_path: Path) -> Path:
     """This repository, to build in and run from without disturbing a `make sam-local` of the user's."""
     shutil.copytree(ROOT / "local", tmp_path / "local")
     (tmp_path / ".build").mkdir()
@@ -74,7 +74,10 @@ def test_a_curl_that_works_is_printed_and_a_signal_ends_every_process_and_contai
     with subprocess.Popen(command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             assert process.stdout
-            printed = list(iter(process.stdout.readline, "ready\n"))
+            printed: list[str] = []
+            while "ready\n" not in printed:
+                printed.append(process.stdout.readline())
+                assert printed[-1], process.stderr and process.stderr.read()
             pids = children(process.pid)
             curl = "".join(printed[next(i for i, line in enumerate(printed) if line.startswith("curl ")) :][:4])
             answer = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, check=True)
