@@ -27,6 +27,8 @@ def canned(behind: str, invoked: bytes) -> Iterator[str]:
 
     class Services(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Else the body waits 40 ms until the head is acknowledged.
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))

@@ -1,6 +1,7 @@
 """The built artifacts are loaded as Lambda loads them: from their folders alone, with nothing of the repository."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,18 @@ module, name = sys.argv[1].rsplit(".", 1)
 handler = getattr(importlib.import_module(module), name)
 origins = sorted({getattr(module, "__file__", None) or "" for module in sys.modules.values()})
 print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules), "origins": origins}))
+"""
+# Where a client goes and what it can, by region: of the standard partition, of another, and one not yet known.
+CLIENTS = """
+import json, sys, boto3
+clients = {}
+for service in sys.argv[1:]:
+    for region in ("us-east-1", "eu-central-1", "cn-north-1", "xx-new-1"):
+        client = boto3.client(service, region, aws_access_key_id="a", aws_secret_access_key="b")
+        model = client.meta.service_model
+        operations = {name: str(model.operation_model(name).input_shape) for name in model.operation_names}
+        clients[f"{service} {region}"] = [client.meta.endpoint_url, operations, model.metadata]
+print(json.dumps(clients))
 """
 FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
 # What would lengthen a cold start, of any function and of each. A counter asks AWS only after the keys were changed,
@@ -68,6 +81,17 @@ def test_the_layer_describes_the_services_that_the_functions_call_and_no_others(
     called = {name for source in sources for name in re.findall(r'\bclient\("([a-z0-9-]+)"', source)}
     data = artifacts.root / "runtime" / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == called
+
+
+def test_the_layers_clients_are_those_of_the_whole_package(template: Template, artifacts: Artifacts) -> None:
+    asked = ["dynamodb", "lambda", "s3", "sagemaker-runtime", "secretsmanager", "sqs"]
+    environment = artifacts.environment(template.functions["EdgeFunction"])
+    whole, built = (
+        json.loads(subprocess.run([*command, "-c", CLIENTS, *asked], env=env, check=True, capture_output=True).stdout)
+        for command, env in (([sys.executable], os.environ), ([sys.executable, "-S", "-P"], environment))
+    )
+    assert len(whole) == len(asked) * 4
+    assert built == whole
 
 
 def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
