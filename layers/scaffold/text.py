@@ -16,6 +16,7 @@ def template_lines(template: str, model_id: str, folder: str) -> dict[str, str]:
         "to COUNTERS of EdgeFunction": f'              "{model_id}": "${{{name}Counter}}:live",\n',
         "to the InvokeCounters statement of EdgeRole": f"                  - !Ref {name}Counter.Alias\n",
         "to the ShiftAliases statement of RolloutPolicy": f"              - !Sub ${{{name}Counter.Arn}}*\n",
+        "to Functions of Dashboard": f'            OR \\"${{{name}Counter}}\\"\n',
     }
 
 

@@ -193,6 +193,24 @@ def test_metrics_of_aws_are_asked_for_by_names_and_dimensions_that_it_has(
 
 
 @pytest.mark.sam
+def test_the_dashboard_searches_for_every_function_and_table_by_its_name(
+    dashboard: dict[str, Any], deployed: dict[str, Any]
+) -> None:
+    searches = [
+        metric[0]["expression"]
+        for widget in widgets(dashboard)
+        for metric in widget["properties"].get("metrics", [])
+        if isinstance(metric[0], dict)
+    ]
+    for schema, kind in (("AWS/Lambda", "AWS::Lambda::Function"), ("AWS/DynamoDB", "AWS::DynamoDB::Table")):
+        found = [re.search(r"(?:Function|Table)Name=\(([^)]*)\)", each) for each in searches if f"{{{schema}," in each]
+        assert found
+        for each in found:
+            assert each
+            assert sorted(each[1].split(" OR ")) == sorted(f'"${{{name}}}"' for name in of_type(deployed, kind))
+
+
+@pytest.mark.sam
 def test_the_functions_write_where_alarms_and_dashboard_look(deployed: dict[str, Any]) -> None:
     for function in of_type(deployed, "AWS::Lambda::Function").values():
         assert text(function["Environment"]["Variables"]["POWERTOOLS_METRICS_NAMESPACE"]) == OWN

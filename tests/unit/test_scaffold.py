@@ -228,7 +228,7 @@ def test_the_printed_lines_are_those_that_the_other_models_have() -> None:
 
 def test_with_the_printed_lines_added_the_template_serves_the_model(tmp_path: Path) -> None:
     text = (ROOT / "template.yaml").read_text()
-    counter, entry, alias, shifted = template_lines(text, "test/new", "new").values()
+    counter, entry, alias, shifted, shown = template_lines(text, "test/new", "new").values()
     text = text.replace("  # --- edge ---", f"{counter}\n  # --- edge ---", 1)
     text = text.replace(
         "          COUNTERS: !Sub |\n            {\n", f"          COUNTERS: !Sub |\n            {{\n{entry}", 1
@@ -237,12 +237,16 @@ def test_with_the_printed_lines_added_the_template_serves_the_model(tmp_path: Pa
     text = text.replace(resource, resource + alias, 1)
     resource = "            # With and without the alias behind it.\n            Resource:\n"
     text = text.replace(resource, resource + shifted, 1)
+    functions = '            \\"${EdgeFunction}\\" OR \\"${RecorderFunction}\\"\n'
+    text = text.replace(functions, functions + shown, 1)
     (tmp_path / "template.yaml").write_text(text)
     template = Template(tmp_path / "template.yaml")
     assert json.loads(template.functions["EdgeFunction"].environment["COUNTERS"])["test/new"] == "NewCounter:live"
     assert [layer.name for layer in template.functions["NewCounter"].layers] == ["runtime", "new"]
     assert "- !Ref NewCounter.Alias" in text
     assert "- !Sub ${NewCounter.Arn}*" in text
+    [(_, dashboard)] = template.resources("AWS::CloudWatch::Dashboard")
+    assert '\\"${NewCounter}\\"' in dashboard["DashboardBody"]["Fn::Sub"][1]["Functions"]["Fn::Sub"]
     assert "NewCounterRollback" in dict(template.resources("AWS::CloudWatch::Alarm"))
 
 
