@@ -35,8 +35,10 @@ class Audit:
         """
         answers = {each.request_id: each for each in outcomes if OURS.fullmatch(each.request_id)}
         ends = time.monotonic() + seconds
+        records: dict[str, dict[str, Any]] = {}
         while True:
-            records, lines = self._stand.records(), list(self._lines())
+            records |= self._stand.records(answers.keys() - records.keys())
+            lines = list(self._lines())
             logged = {line["record"]["id"]: line["record"] for line in lines if line.get("message") == LOST}
             told = {line.get("request_id") for line in lines if line.get("message") == "answered"}
             missing = answers.keys() - records.keys() - logged.keys()

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,11 +100,18 @@ class Stand:
         """What a function wrote so far."""
         return (self.root / "state" / "logs" / f"{function}.log").read_text("utf-8", "replace")
 
-    def records(self) -> dict[str, dict[str, Any]]:
-        """Every record of the requests table, by id."""
-        pages = self.dynamodb.get_paginator("scan").paginate(TableName="RequestsTable", ConsistentRead=True)
-        rows = (from_item(item) for page in pages for item in page["Items"])
-        return {row["id"]: row for row in rows}
+    def records(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Those of these requests that the table has, by id."""
+        keys = [to_item({"id": each}) for each in ids]
+        found: dict[str, dict[str, Any]] = {}
+        for start in range(0, len(keys), 100):  # no more at a time
+            asked: Any = {"RequestsTable": {"Keys": keys[start : start + 100], "ConsistentRead": True}}
+            while asked:
+                reply = self.dynamodb.batch_get_item(RequestItems=asked)
+                rows = map(from_item, reply["Responses"]["RequestsTable"])
+                found |= {row["id"]: row for row in rows}
+                asked = reply["UnprocessedKeys"]
+        return found
 
     def held(self) -> dict[str, float]:
         """The places that are taken, with the seconds after which each ends."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import cycle, islice
 from typing import Literal
 
@@ -73,7 +74,6 @@ class Traffic:
         self.broke = self.mended = float("inf")
         self._stand = stand
         self._http = urllib3.PoolManager(maxsize=len(CLIENTS), retries=False, timeout=SECONDS)
-        self._contract = Contract(document())
         self._stopped = threading.Event()
         self._known = self._ask("light").request_id
 
@@ -139,7 +139,7 @@ class Traffic:
         request_id = known.get("request-id", "")
         if not OURS.fullmatch(request_id):  # the gateway has one form for all routes
             method, target = "POST", COUNT_PATH
-        faults = self._contract.faults_of_form(method, target, answer)
+        faults = _contract().faults_of_form(method, target, answer)
         if answer.status in (429, 503) and not known.get("retry-after", "").isdecimal():
             faults.append("no Retry-After")
         stranger = b"Credentials cannot be read" in answer.body
@@ -161,3 +161,8 @@ def _long() -> Json:
     """Some 100 KB, no piece of which was counted before."""
     start = random.getrandbits(32)
     return request(user(" ".join(f"Word {start + number}." for number in range(6_000))))
+
+
+@cache
+def _contract() -> Contract:
+    return Contract(document())
