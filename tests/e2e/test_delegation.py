@@ -52,7 +52,8 @@ class Client:
         self.phases = [entry.split(";")[0] for entry in answer.headers["server-timing"].split(", ")]
         self.record = self._ask("GET", f"/v1/requests/{request_id}").json()
         assert set(self.record["timing"]) == set(self.phases)
-        [self.line] = [line for line in self._logged("Qwen35Counter") if line["request_id"] == request_id]
+        logged = [line for line in self._logged("Qwen35Counter") if line.get("message") == "counted"]
+        [self.line] = [line for line in logged if line["request_id"] == request_id]
         return answer.status, answer.json()
 
     def _logged(self, name: str) -> list[Any]:
