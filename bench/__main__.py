@@ -16,14 +16,14 @@ TABLES = ("cold", "counting", "growth", "whole", "images")
 def main() -> None:
     """Measure, print, and write where told."""
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("tables", nargs="*", choices=TABLES, default=TABLES)
+    parser.add_argument("tables", nargs="*", choices=TABLES)
     parser.add_argument("--rounds", type=int, default=20, help="times that each way does each thing")
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="starts the built artifacts")
     parser.add_argument("--obvious", type=Path, required=True, help="the interpreter of locks/obvious.txt")
     parser.add_argument("--write", type=Path, help="document whose sections are replaced")
     given = parser.parse_args()
     options = Options(given.rounds, given.python, given.obvious)
-    for name in given.tables:
+    for name in given.tables or TABLES:
         started = time.perf_counter()
         module = importlib.import_module(f"bench.{name}")
         text = module.section(options).strip()
