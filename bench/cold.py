@@ -53,7 +53,8 @@ def section(options: Options) -> str:
     with TemporaryDirectory() as folder:
         artifacts = Artifacts(Path(folder) / "built")
         build_for_host(template, artifacts.root, str(options.python))
-        with starts(template, artifacts, options, Path(folder)) as ways:
+        python = clean(options.python, Path(folder))
+        with starts(template, artifacts, options, python, Path(folder)) as ways:
             seconds = interleaved(ways, options.rounds)
         sizes = list(size_rows(template, artifacts))
     rows = [row(name, way, seconds) for name, way in ways.items()]
@@ -80,26 +81,34 @@ def row(name: str, way: Start, seconds: Mapping[str, list[float]]) -> list[str]:
     return [name, spread.show(0), of_obvious, of_bare, f"{Spread.of(way.peaks).median:.0f}"]
 
 
+def clean(python: Path, folder: Path) -> Path:
+    """The interpreter as on Lambda: with its site module, and nothing that this machine has put into its packages."""
+    subprocess.run([python, "-m", "venv", "--without-pip", folder / "python"], check=True)
+    return folder / "python" / "bin" / "python"
+
+
 @contextmanager
-def starts(template: Template, artifacts: Artifacts, options: Options, folder: Path) -> Iterator[dict[str, Start]]:
+def starts(
+    template: Template, artifacts: Artifacts, options: Options, python: Path, folder: Path
+) -> Iterator[dict[str, Start]]:
     """Each way to start, by its name."""
     with aws.moto(folder / "moto.log") as behind, canned(behind, invoked()) as url:
         key = aws.provision(template, behind).api_key.secret.reveal()
         asked = written(folder / "edge.json", json.loads(EVENT.read_text("utf-8").replace("{{API_KEY}}", key)))
-        ways = {BARE: Start([str(options.python), "-P", "-c", "print(0)"], {})}
+        ways = {BARE: Start([str(python), "-P", "-c", "print(0)"], {})}
         for function in template.functions.values():
             if function.handler == "edge.handler.handler":
                 environment = artifacts.environment(function) | aws.endpoint_variables(url, url)
-                ways[EDGE] = Start(command(options.python, function.handler, asked), environment)
+                ways[EDGE] = Start(command(python, function.handler, asked), environment)
             elif "MODEL_DIR" in function.environment:
-                [name, counter] = counter_start(function, artifacts, options.python, folder)
+                [name, counter] = counter_start(function, artifacts, python, folder)
                 ways[name] = counter
                 ways[OBVIOUS + name] = obvious(options, folder / name, name.removeprefix("counter-"), asked)
         yield ways
 
 
 def command(python: Path, handler: str, event: Path) -> list[str]:
-    """As Lambda starts Python, with its site module."""
+    """Without the working directory among its packages."""
     return [str(python), "-P", str(FIRST_ANSWER), handler, str(event)]
 
 
