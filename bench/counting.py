@@ -13,6 +13,7 @@ from bench.texts import agent, body, short
 
 TITLE = "Counting in process"
 LENGTHS = (30, 8_000, 120_000)
+IN_A_ROW = 5
 HEAD = (
     "model",
     "tokens",
@@ -34,8 +35,9 @@ def section(options: Options) -> str:
 {described("tokenizers", "fastokens", "transformers", "jinja2", "pydantic-core")}
 `make bench`: the counter as a snapshot holds it, from a request's JSON text to the number, {options.rounds} times
 ({options.few} times with {LENGTHS[-1]:,} tokens) in turn with transformers' `apply_chat_template` and with the compiled
-template before plain `tokenizers`, on the same requests. An agent's request with 20 tools, but for the shortest; seen:
-the same again and again; unseen: new text each time.
+template before plain `tokenizers`, on the same requests; each time {IN_A_ROW} requests in a row, of which the median
+counts. An agent's request with 20 tools, but for the shortest; seen: the same again and again; unseen: new text each
+time.
 
 {table(HEAD, rows)}
 """
@@ -51,7 +53,7 @@ def model_rows(name: str, folder: Path, options: Options) -> Iterator[list[str]]
     }
     for length in LENGTHS:
         rounds = options.few if length == LENGTHS[-1] else options.rounds
-        bodies = requests(ours, length, rounds + 2)
+        bodies = requests(ours, length, IN_A_ROW * rounds + 2)
         tokens = {way: count(bodies[0]) for way, count in ways.items()}
         assert len(set(tokens.values())) == 1, tokens
         for text, each in (("seen", bodies[:1] * len(bodies)), ("unseen", bodies[1:])):
@@ -76,7 +78,7 @@ def figures(ways: dict[str, Count], bodies: Sequence[bytes], tokens: int, rounds
         left = iter(bodies)
         return lambda: count(next(left))
 
-    seconds = interleaved({name: through(count) for name, count in ways.items()}, rounds)
+    seconds = interleaved({name: through(count) for name, count in ways.items()}, rounds, IN_A_ROW)
     shown = {name: Spread.of([1000 * each for each in taken]).show(2) for name, taken in seconds.items()}
     speed = tokens / Spread.of(seconds["ours"]).median
     faster = [ratios(seconds, "ours", other).show(1) for other in ("tokenizers", "transformers")]

@@ -27,18 +27,27 @@ class Spread:
         return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
-def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each way in each round; a round has all of them, in an order of its own."""
+def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int, in_a_row: int = 1) -> dict[str, list[float]]:
+    """Seconds of each way in each round; a round has all of them, in an order of its own.
+
+    Args:
+        in_a_row: times that a way is gone in a round, whose median counts: more than one where a way is so short that
+            the processor's caches, which the way before has filled with its own, are what would be measured.
+    """
     dice = random.Random(0)  # noqa: S311 - an order, no secret
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         way()  # not timed: caches fill
     for _ in range(rounds):
         for name in dice.sample(list(ways), len(ways)):
-            started = time.perf_counter()
-            ways[name]()
-            seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(statistics.median(_seconds(ways[name]) for _ in range(in_a_row)))
     return seconds
+
+
+def _seconds(way: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    way()
+    return time.perf_counter() - started
 
 
 def ratios(seconds: Mapping[str, Sequence[float]], name: str, to: str) -> Spread:

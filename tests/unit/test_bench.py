@@ -24,6 +24,14 @@ def test_every_round_has_every_way_once_after_one_that_is_not_timed() -> None:
     assert len({tuple(each) for each in rounds}) > 1
 
 
+def test_a_way_may_be_gone_several_times_in_a_row() -> None:
+    done: list[str] = []
+    ways = {name: lambda name=name: done.append(name) for name in "ab"}
+    assert {name: len(taken) for name, taken in interleaved(ways, 3, in_a_row=2).items()} == {"a": 3, "b": 3}
+    rows = [done[start : start + 2] for start in range(2, len(done), 2)]
+    assert sorted(rows) == [["a", "a"]] * 3 + [["b", "b"]] * 3
+
+
 def test_a_ratio_is_of_times_of_the_same_round() -> None:
     assert ratios({"own": [1, 2, 4], "other": [2, 4, 8]}, "own", "other") == Spread(2, 2, 2)
 
