@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from jinja2 import nodes
@@ -172,7 +173,14 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return _encoder(ensure_ascii, indent, separators and tuple(separators), sort_keys).encode(value)
+
+
+@lru_cache(maxsize=16)  # a template asks for one form or two
+def _encoder(
+    ensure_ascii: bool, indent: int | None, separators: tuple[str, str] | None, sort_keys: bool
+) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _raise_exception(message: str) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from tokencount.adapters.wire import MOST_FAULTS, SCHEMA_NAMES, CountTokensRequest
 from tokencount.domain.checks import check
@@ -38,7 +38,7 @@ def validate(body: Any) -> dict[str, Any]:
         CountTokensRequest.model_validate(body)
     except ValidationError as error:
         raise _explain(error.errors(include_url=False)[0], error.error_count() - 1) from None
-    check(body)
+    check(body, to_json)
     return dict(body)
 
 

@@ -1,7 +1,6 @@
 """What a schema cannot say about a Messages request. Each rule is one of the counting contract's."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tokencount.domain.errors import InvalidRequest, PayloadTooLarge, and_more, quote
@@ -10,22 +9,26 @@ from tokencount.domain.strict_json import depth
 MAX_MODEL_ID = 256
 MAX_SCHEMA_BYTES = 65_536
 MAX_SCHEMA_DEPTH = 32
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def check(request: dict[str, Any]) -> None:
-    """Raises InvalidRequest where a request that fits the schema cannot be a Messages request."""
-    faults = list(_faults(request))
+def check(request: dict[str, Any], compact: Callable[[Any], bytes]) -> None:
+    """Raises InvalidRequest where a request that fits the schema cannot be a Messages request.
+
+    Args:
+        compact: writes a value as compact JSON in UTF-8.
+    """
+    faults = list(_faults(request, compact))
     if faults:
         raise InvalidRequest(faults[0].message + and_more(len(faults) - 1), param=faults[0].param)
 
 
-def _faults(request: dict[str, Any]) -> Iterator[InvalidRequest]:
+def _faults(request: dict[str, Any], compact: Callable[[Any], bytes]) -> Iterator[InvalidRequest]:
     tools = request.get("tools") or []
     names = [tool["name"] for tool in tools]
     yield from _repeated(names)
     for index, tool in enumerate(tools):
-        yield from _schema_faults(tool["input_schema"], f"tools.{index}.input_schema")
+        schema = tool["input_schema"]
+        yield from _schema_faults(schema, compact(schema), f"tools.{index}.input_schema")
     yield from _choice_faults(request.get("tool_choice") or {}, names)
 
 
@@ -60,14 +63,14 @@ def _repeated(names: list[str]) -> Iterator[InvalidRequest]:
             yield InvalidRequest(message, param=f"tools.{index}.name")
 
 
-def _schema_faults(schema: dict[str, Any], param: str) -> Iterator[InvalidRequest]:
-    text = _COMPACT.encode(schema)
+def _schema_faults(schema: dict[str, Any], text: bytes, param: str) -> Iterator[InvalidRequest]:
     # A bracket a level: few schemas need to be gone through.
-    if text.count("{") + text.count("[") > MAX_SCHEMA_DEPTH and (levels := depth(schema)) > MAX_SCHEMA_DEPTH:
+    if text.count(b"{") + text.count(b"[") > MAX_SCHEMA_DEPTH and (levels := depth(schema)) > MAX_SCHEMA_DEPTH:
         yield InvalidRequest(f"{param} is {levels} levels deep; at most {MAX_SCHEMA_DEPTH} are accepted", param=param)
-    size = len(text.encode())
-    if size > MAX_SCHEMA_BYTES:
-        yield InvalidRequest(f"{param} is {size} bytes of JSON; at most {MAX_SCHEMA_BYTES} are accepted", param=param)
+    if len(text) > MAX_SCHEMA_BYTES:
+        yield InvalidRequest(
+            f"{param} is {len(text)} bytes of JSON; at most {MAX_SCHEMA_BYTES} are accepted", param=param
+        )
 
 
 def _choice_faults(choice: dict[str, Any], names: list[str]) -> Iterator[InvalidRequest]:

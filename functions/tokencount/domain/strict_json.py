@@ -12,6 +12,7 @@ from tokencount.domain.errors import InvalidRequest, quote
 
 MAX_DEPTH = 128
 MAX_INTEGER_DIGITS = 4300
+_CONTAINERS = (dict, list)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -40,9 +41,9 @@ def depth(value: Any) -> int:
     """How many levels of arrays and objects `value` has: a scalar none, `{"a": [1]}` two."""
     levels = 0
     layer = [value]
-    while containers := [item for item in layer if isinstance(item, dict | list)]:
+    while containers := [item for item in layer if type(item) in _CONTAINERS]:
         levels += 1
-        layer = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+        layer = [child for item in containers for child in (item.values() if type(item) is dict else item)]
     return levels
 
 
