@@ -1,13 +1,17 @@
 """The built artifacts are loaded as Lambda loads them: from their folders alone, with nothing of the repository."""
 
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import botocore
 import pytest
+from botocore import xform_name
 
 from local import aws
 from local.template import Template
@@ -20,18 +24,21 @@ handler = getattr(importlib.import_module(module), name)
 origins = sorted({getattr(module, "__file__", None) or "" for module in sys.modules.values()})
 print(json.dumps({"callable": callable(handler), "modules": sorted(sys.modules), "origins": origins}))
 """
-# Where a client goes and what it can, by region: of the standard partition, of another, and one not yet known.
+# Where a client goes, by region: of the standard partition, of another, and one not yet known.
 CLIENTS = """
 import json, sys, boto3
 clients = {}
 for service in sys.argv[1:]:
     for region in ("us-east-1", "eu-central-1", "cn-north-1", "xx-new-1"):
         client = boto3.client(service, region, aws_access_key_id="a", aws_secret_access_key="b")
-        model = client.meta.service_model
-        operations = {name: str(model.operation_model(name).input_shape) for name in model.operation_names}
-        clients[f"{service} {region}"] = [client.meta.endpoint_url, operations, model.metadata]
+        clients[f"{service} {region}"] = [client.meta.endpoint_url, client.meta.service_model.metadata]
 print(json.dumps(clients))
 """
+WHOLE = Path(botocore.__file__).with_name("data")
+PARTS = ("operations", "shapes")
+# Run on an operator's machine, as is what reads recordings; it has the whole package.
+AT_HOME = {"bootstrap.py", "accounts.py"}
+REPLAY = {"s3.GetObject"}
 FUNCTIONS = sorted(Template(ROOT / "template.yaml").functions)
 # What would lengthen a cold start, of any function and of each. A counter asks AWS only after the keys were changed,
 # for an image by url, or where it has an endpoint.
@@ -76,14 +83,27 @@ def test_a_handler_imports_nothing_that_a_cold_start_need_not_wait_for(loaded: t
     assert [module for module in facts["modules"] if f"{module}.".startswith(tuple(f"{name}." for name in late))] == []
 
 
-def test_the_layer_describes_the_services_that_the_functions_call_and_no_others(artifacts: Artifacts) -> None:
-    sources = [path.read_text("utf-8") for path in (ROOT / "functions").rglob("*.py")]
-    called = {name for source in sources for name in re.findall(r'\bclient\("([a-z0-9-]+)"', source)}
+def test_the_layer_describes_what_the_functions_call_and_nothing_else(artifacts: Artifacts) -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "functions").rglob("*.py") if path.name not in AT_HOME]
+    services = {name for source in sources for name in re.findall(r'\bclient\("([a-z0-9-]+)"', source)}
+    wholes = {service: description(WHOLE, service) for service in services}
+    called = {
+        f"{service}.{operation}"
+        for service, whole in wholes.items()
+        for operation in whole["operations"]
+        if any(re.search(rf"\.{xform_name(operation)}\b", source) for source in sources)
+    } - REPLAY
     data = artifacts.root / "runtime" / "python" / "botocore" / "data"
-    assert {path.name for path in data.iterdir() if path.is_dir()} == called
+    assert {path.name for path in data.iterdir() if path.is_dir()} == services
+    builts = {service: description(data, service) for service in services}
+    assert called == {f"{service}.{name}" for service, built in builts.items() for name in built["operations"]}
+    for service, built in builts.items():
+        whole = wholes[service]
+        assert built == whole | {part: {name: whole[part][name] for name in built[part]} for part in PARTS}
+        assert set(re.findall(r'"shape": "(\w+)"', json.dumps(built))) == built["shapes"].keys()
 
 
-def test_the_layers_clients_are_those_of_the_whole_package(template: Template, artifacts: Artifacts) -> None:
+def test_the_layers_clients_ask_where_those_of_the_whole_package_ask(template: Template, artifacts: Artifacts) -> None:
     asked = ["dynamodb", "lambda", "s3", "sagemaker-runtime", "secretsmanager", "sqs"]
     environment = artifacts.environment(template.functions["EdgeFunction"])
     whole, built = (
@@ -92,6 +112,17 @@ def test_the_layers_clients_are_those_of_the_whole_package(template: Template, a
     )
     assert len(whole) == len(asked) * 4
     assert built == whole
+
+
+def description(data: Path, service: str) -> dict[str, Any]:
+    """botocore's newest of a service, without documentation."""
+    *_, path = sorted(data.glob(f"{service}/*/service-2.json.gz"))
+
+    def bare(item: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in item.items() if key != "documentation" or not isinstance(value, str)}
+
+    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()), object_hook=bare)
+    return found
 
 
 def test_a_counter_with_an_endpoint_has_its_client_loaded_at_the_start(
