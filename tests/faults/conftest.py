@@ -10,6 +10,7 @@ from local.stack import ROOT
 from tests.faults.faults import FAULTS
 from tests.faults.report import HEAD, SECTION
 from tests.faults.stand import Stand, standing
+from tests.support.dynamodb_local import dynamodb_local
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
 # As `make faults` sets it.
@@ -18,9 +19,13 @@ Rows = dict[str, list[str]]
 
 
 @pytest.fixture(scope="session")
-def stand(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    """A stack with two models and an endpoint, whose parts may be broken."""
-    with standing(tmp_path_factory.mktemp("faults"), engine, long=LONG) as stand:
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A stack with two models and an endpoint, whose parts may be broken, and an engine whose tables are its alone."""
+    folder = tmp_path_factory.mktemp("faults")
+    with (
+        dynamodb_local(tmp_path_factory.mktemp("dynamodb-local")) as engine,
+        standing(folder, engine, long=LONG) as stand,
+    ):
         yield stand
 
 

@@ -17,7 +17,7 @@ from tests.faults.traffic import Traffic
 from tests.support.local import runs
 from tokencount.domain.limits import LEASE_SECONDS
 
-pytestmark = [pytest.mark.dynamodb_local, pytest.mark.xdist_group("dynamodb-local")]
+pytestmark = [pytest.mark.dynamodb_local, pytest.mark.xdist_group("faults")]
 
 # Within which the service has to be as it was: the leases of killed functions have ended, and all was asked once.
 RECOVERS = LEASE_SECONDS + 5.0
