@@ -15,7 +15,7 @@ from tokencount.adapters.node_tokens import NodeTokens
 from tokencount.adapters.validation import schema_path, validate
 from tokencount.domain.counting import Count, Job
 from tokencount.domain.delegation import DelegatingCounter
-from tokencount.domain.errors import BackendUnavailable, CountError, Internal
+from tokencount.domain.errors import CountError, Internal
 from tokencount.domain.strict_json import loads
 from tokencount.domain.timing import Phases, server_timing
 
@@ -42,8 +42,8 @@ def create_app(counter: DelegatingCounter, tokens: NodeTokens, logger: Logger, m
             way = {"route": count.route, "reason": count.reason}
             answer = _success(counter, count)
         except CountError as error:
-            if isinstance(error, BackendUnavailable):
-                way = {"reason": error.reason}
+            if error.endpoint_failure:
+                way = {"reason": error.endpoint_failure}
             answer = _failure(counter, error, request_id)
         except Exception as error:
             logger.error("the count failed", extra={"fault": describe(error)})

@@ -148,7 +148,13 @@ def test_an_endpoint_that_gives_no_answer_is_made_up_for_by_the_function_and_the
 def test_where_the_manifest_allows_no_fallback_it_is_unavailable_and_says_when_to_come_back() -> None:
     with pytest.raises(BackendUnavailable, match="b3os/m is unavailable; retry in 5 seconds") as refusal:
         ask(Answering(EndpointUnavailable("ThrottlingException")), STRICT)
-    assert (refusal.value.retry_after, refusal.value.reason) == (5, "1 image; ThrottlingException")
+    assert (refusal.value.retry_after, refusal.value.endpoint_failure) == (5, "1 image; ThrottlingException")
+
+
+def test_a_request_that_the_function_refuses_in_the_endpoints_place_tells_why_the_endpoint_did_not_count() -> None:
+    with pytest.raises(ContextLengthExceeded) as refusal:
+        ask(Answering(EndpointUnavailable("ThrottlingException")), context_length=1)
+    assert refusal.value.endpoint_failure == "1 image; ThrottlingException"
 
 
 @pytest.mark.parametrize("policy", [HEAVY, STRICT])

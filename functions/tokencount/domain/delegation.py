@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from tokencount.domain.counting import Count, Counter, Fetched, ImageFile, Job, Measured
-from tokencount.domain.errors import BackendUnavailable
+from tokencount.domain.errors import BackendUnavailable, CountError
 from tokencount.domain.images import MAX_DECODED_PIXELS
 from tokencount.domain.model import EndpointPolicy, ModelSpec
 
@@ -84,10 +84,14 @@ class DelegatingCounter:
     def _fall_back(self, job: Job, measured: Measured, reason: str) -> Count:
         policy = self.model.endpoint
         assert policy, "a route was chosen by it"
-        if not policy.fallback:
-            message = f"The endpoint of {self.model.id} is unavailable; retry in {RETRY_SECONDS} seconds"
-            raise BackendUnavailable(message, reason=reason, retry_after=RETRY_SECONDS)
-        return self.counter.count_measured(job, measured, "fallback", reason)
+        try:
+            if not policy.fallback:
+                message = f"The endpoint of {self.model.id} is unavailable; retry in {RETRY_SECONDS} seconds"
+                raise BackendUnavailable(message, retry_after=RETRY_SECONDS)
+            return self.counter.count_measured(job, measured, "fallback", reason)
+        except CountError as error:
+            error.endpoint_failure = reason
+            raise
 
 
 def route_of(files: Sequence[ImageFile], policy: EndpointPolicy | None, *, deployed: bool) -> Route:

@@ -18,7 +18,12 @@ class CountError(Exception):
         message: what was sent and what is accepted, for the person who sent it.
         param: dotted path into the request body, such as `messages.2.content.0.text`.
         retry_after: whole seconds to wait, at least 1, where waiting helps.
+
+    Attributes:
+        endpoint_failure: why the endpoint, which should have counted the request, gave no answer; for the log.
     """
+
+    endpoint_failure: str | None = None
 
     def __init__(self, message: str, *, param: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -96,15 +101,7 @@ class Internal(CountError):
 
 
 class BackendUnavailable(CountError):
-    """The endpoint, which should count this request, gives no answer.
-
-    Args:
-        reason: why, for the log.
-    """
-
-    def __init__(self, message: str, *, reason: str | None = None, retry_after: int | None = None) -> None:
-        super().__init__(message, retry_after=retry_after)
-        self.reason = reason
+    """The endpoint, which should count this request, gives no answer."""
 
 
 class NodeUnavailable(CountError):
