@@ -172,8 +172,9 @@ class Edge:
         if self._recording is None or arrival.record is None:
             return
         try:
-            self._recording.keep(event, arrival.record, arrival.seconds_left())
+            self._recording.keep(event, arrival.record, arrival.seconds_left)
         except Exception as error:
+            self._metrics.event_not_recorded(arrival.id, error)
             self._logger.error("the event was not recorded", extra={"fault": describe(error)})
 
     def _finish(self, arrival: Arrival, answer: Answer) -> dict[str, Any]:

@@ -18,6 +18,8 @@ KEPT_CONTEXT = ("requestId", "requestTime", "requestTimeEpoch", "protocol", "sta
 # An answer waits no longer for its recording, nor so long that it would itself be late.
 WAITED_SECONDS = 1.0
 RESERVED_SECONDS = 0.25
+# With less left than this it is not begun: a large body takes parts of a second before it can be sent.
+NEEDED_SECONDS = 1.0
 
 
 class EventRecording:
@@ -31,13 +33,16 @@ class EventRecording:
         self._recordings = recordings
         self._failed = failed
 
-    def keep(self, event: Mapping[str, Any], record: RequestRecord, seconds_left: float) -> None:
+    def keep(self, event: Mapping[str, Any], record: RequestRecord, seconds_left: Callable[[], float]) -> None:
         """Keeps the event of a count request, if it is one; a failure is told and does not matter to the answer."""
         if record.path != COUNT_PATH:
             return
+        if seconds_left() < NEEDED_SECONDS:
+            self._failed(record.id, NotRecorded(record.id))
+            return
         recording = Recording(record.to_dict(), without_credentials(event))
         try:
-            self._recordings.put(recording, max(0.0, min(WAITED_SECONDS, seconds_left - RESERVED_SECONDS)))
+            self._recordings.put(recording, lambda: max(0.0, min(WAITED_SECONDS, seconds_left() - RESERVED_SECONDS)))
         except NotRecorded as error:
             self._failed(record.id, error)
 

@@ -38,7 +38,7 @@ def recordings(request: pytest.FixtureRequest, aws: None, tmp_path: Path) -> Rec
 
 
 def test_a_recording_is_read_back_by_its_id_as_it_was_written(recordings: Recordings) -> None:
-    recordings.put(RECORDING, 10)
+    recordings.put(RECORDING, lambda: 10)
     text = recordings.get("req_1")
     assert text is not None
     assert json.loads(text) == RECORDING.to_dict()
@@ -48,7 +48,7 @@ def test_a_recording_is_read_back_by_its_id_as_it_was_written(recordings: Record
 def test_in_a_bucket_a_recording_is_one_json_object_named_by_the_request(aws: None) -> None:
     client: Any = boto3.client("s3")
     client.create_bucket(Bucket="recordings")
-    S3Recordings(client, "recordings").put(RECORDING, 10)
+    S3Recordings(client, "recordings").put(RECORDING, lambda: 10)
     [found] = client.list_objects_v2(Bucket="recordings")["Contents"]
     assert found["Key"] == "req_1.json"
     assert client.get_object(Bucket="recordings", Key="req_1.json")["ContentType"] == "application/json"
@@ -57,19 +57,19 @@ def test_in_a_bucket_a_recording_is_one_json_object_named_by_the_request(aws: No
 def test_a_bucket_that_is_not_there_is_told_in_the_domain_s_words(aws: None) -> None:
     missing = recordings_at("s3://recordings")
     with pytest.raises(NotRecorded, match="req_1"):
-        missing.put(RECORDING, 10)
+        missing.put(RECORDING, lambda: 10)
     with pytest.raises(RecordingsUnavailable, match="the bucket recordings cannot be read: .*NoSuchBucket"):
         missing.get("req_1")
 
 
 def test_a_folder_is_for_its_owner_alone_and_one_that_is_none_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "events"
-    FolderRecordings(folder).put(RECORDING, 10)
+    FolderRecordings(folder).put(RECORDING, lambda: 10)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "req_1.json").stat().st_mode) == 0o600
     none = FolderRecordings(folder / "req_1.json")
     with pytest.raises(NotRecorded, match="req_1"):
-        none.put(RECORDING, 10)
+        none.put(RECORDING, lambda: 10)
     with pytest.raises(RecordingsUnavailable, match=r"req_1.json cannot be read: Not a directory"):
         none.get("req_1")
 
@@ -91,6 +91,6 @@ def test_a_bucket_that_does_not_answer_is_given_up_when_the_time_is_over(monkeyp
             # The second does not so much as begin: the thread is still at the first.
             for _ in range(2):
                 with pytest.raises(NotRecorded):
-                    recordings.put(RECORDING, 0.05)
+                    recordings.put(RECORDING, lambda: 0.05)
         finally:
             ended.set()

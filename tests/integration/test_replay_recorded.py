@@ -26,7 +26,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         client: Any = boto3.client("s3")
         client.create_bucket(Bucket="recordings")
         event = {"headers": {}, "multiValueHeaders": {}, "body": "{}"}
-        S3Recordings(client, "recordings").put(Recording(record(id=ID).to_dict(), event), 10)
+        S3Recordings(client, "recordings").put(Recording(record(id=ID).to_dict(), event), lambda: 10)
         yield "recordings"
 
 

@@ -1,12 +1,15 @@
 """What is recorded of a request: the count requests of who may send them, whole, but for every credential."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from edge.recording import WAITED_SECONDS, EventRecording
-from tests.support.edge import KEY, EdgeUnderTest, event
+from edge.recording import NEEDED_SECONDS, WAITED_SECONDS, EventRecording
+from tests.support.edge import CONTEXT, KEY, EdgeUnderTest, event
+from tests.support.metrics import lines
+from tests.support.records import record
 from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.domain.credentials import new_secret
 from tokencount.domain.recordings import NotRecorded, Recording
@@ -19,10 +22,10 @@ class MemoryRecordings(dict[str, Recording]):
 
     error: Exception | None = None
 
-    def put(self, recording: Recording, seconds: float) -> None:
+    def put(self, recording: Recording, seconds: Callable[[], float]) -> None:
         if self.error:
             raise self.error
-        self.seconds = seconds
+        self.seconds = seconds()
         self[recording.id] = recording
 
     def get(self, request_id: str) -> str | None:  # type: ignore[override]
@@ -59,7 +62,7 @@ def test_what_was_recorded_is_an_event_that_gets_the_same_answer_once_a_credenti
     assert again.keys() >= event("POST", COUNT_PATH).keys()
     again["headers"]["authorization"] = f"Bearer {KEY.reveal()}"
     again["multiValueHeaders"]["authorization"] = [f"Bearer {KEY.reveal()}"]
-    second = edge.edge(again, type("Context", (), {"get_remaining_time_in_millis": lambda _: 28_000})())
+    second = edge.edge(again, CONTEXT)
     assert (second["statusCode"], json.loads(second["body"])) == (first["statusCode"], first["body"])
 
 
@@ -118,7 +121,7 @@ PLACES: dict[str, dict[str, Any]] = {
 def test_no_credential_is_in_a_recording_wherever_it_was_sent(place: str) -> None:
     edge = Recorded()
     sent = {"body": json.dumps(BODY)} | PLACES[place]
-    assert edge.edge(event("POST", COUNT_PATH, **sent), type("C", (), {"get_remaining_time_in_millis": lambda _: 1})())
+    assert edge.edge(event("POST", COUNT_PATH, **sent), CONTEXT)
     text = json.dumps(next(iter(edge.recordings.values())).to_dict())
     assert "hidden" not in text
     assert KEY.reveal()[8:] not in text
@@ -151,11 +154,36 @@ def test_a_recording_that_fails_is_told_and_the_answer_goes_out(error: Exception
     assert "of the body" not in edge.logger.text.getvalue()
 
 
-def test_a_recording_has_a_second_at_most_and_never_more_than_is_left() -> None:
-    recording = EventRecording(recordings := MemoryRecordings(), lambda *_: None)
-    edge = EdgeUnderTest()
+def test_a_failure_that_nobody_expected_is_counted_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    edge = Recorded()
+    edge.recordings.error = ValueError("of the body")
     edge.send("POST", COUNT_PATH, BODY)
-    [record] = edge.log.values()
-    for left, given in {28.0: WAITED_SECONDS, 0.75: 0.5, 0.1: 0.0}.items():
-        recording.keep(event("POST", COUNT_PATH, BODY), record, left)
-        assert recordings.seconds == given
+    [line] = lines(capsys.readouterr().out)
+    assert line["EventNotRecorded"] == [1]
+    assert "of the body" not in json.dumps(line)
+
+
+class Clock(list[float]):
+    """The seconds that are left, from one question to the next."""
+
+    def __call__(self) -> float:
+        return self.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("at_first", "once_serialized", "given"),
+    [(28.0, 28.0, WAITED_SECONDS), (1.0, 0.75, 0.5), (1.0, 0.1, 0.0)],
+)
+def test_a_recording_has_a_second_at_most_and_never_more_than_is_left_once_it_is_serialized(
+    at_first: float, once_serialized: float, given: float
+) -> None:
+    recording = EventRecording(recordings := MemoryRecordings(), lambda *_: None)
+    recording.keep(event("POST", COUNT_PATH, BODY), record(path=COUNT_PATH), Clock([at_first, once_serialized]))
+    assert recordings.seconds == given
+
+
+def test_with_too_little_time_left_nothing_is_recorded_and_that_is_told() -> None:
+    told: list[str] = []
+    recording = EventRecording(recordings := MemoryRecordings(), lambda request_id, _: told.append(request_id))
+    recording.keep(event("POST", COUNT_PATH, BODY), record(path=COUNT_PATH), lambda: NEEDED_SECONDS - 0.01)
+    assert (recordings, told) == ({}, ["req_1"])

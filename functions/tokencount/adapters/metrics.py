@@ -11,7 +11,6 @@ from tokencount.adapters.faults import describe
 from tokencount.adapters.settings import MetricsSettings
 from tokencount.domain.limits import LimitsUnavailable
 from tokencount.domain.ports import Caller
-from tokencount.domain.recordings import NotRecorded
 
 # Names and values besides `service`.
 _Dimensions = tuple[tuple[str, str], ...]
@@ -55,7 +54,7 @@ class Metrics:
         self.add("LimiterUnavailable")
         self._properties["limiter_fault"] = describe(error)
 
-    def event_not_recorded(self, _request_id: str, error: NotRecorded) -> None:
+    def event_not_recorded(self, _request_id: str, error: Exception) -> None:
         """Counts a request whose event could not be recorded; the line also says where that failed."""
         self.add("EventNotRecorded")
         self._properties["recording_fault"] = describe(error)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +39,8 @@ class S3Recordings:
         # upload outlives its request.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recording")
 
-    def put(self, recording: Recording, seconds: float) -> None:
-        """Keeps a recording, if that takes no longer.
+    def put(self, recording: Recording, seconds: Callable[[], float]) -> None:
+        """Keeps a recording, if its upload takes no longer.
 
         Raises:
             NotRecorded: it takes longer, or the bucket refuses it.
@@ -52,7 +53,7 @@ class S3Recordings:
             ContentType="application/json",
         )
         try:
-            upload.result(seconds)
+            upload.result(seconds())
         except (BotoCoreError, ClientError, TimeoutError) as error:
             upload.cancel()
             raise NotRecorded(recording.id) from error
@@ -78,7 +79,7 @@ class FolderRecordings:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def put(self, recording: Recording, seconds: float) -> None:  # noqa: ARG002  a disk is not waited for
+    def put(self, recording: Recording, seconds: Callable[[], float]) -> None:  # noqa: ARG002  a disk is not waited for
         """Keeps a recording. Raises NotRecorded where it cannot be written."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

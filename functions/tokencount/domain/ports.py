@@ -1,6 +1,6 @@
 """What the edge and the counters need from outside, in the domain's words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,8 +60,15 @@ class RequestLog(Protocol):
 class Recordings(Protocol):
     """Keeps recordings, readable by the id of their request."""
 
-    def put(self, recording: Recording, seconds: float) -> None:
-        """Keeps a recording. Raises NotRecorded where it cannot, or where that would take longer than `seconds`."""
+    def put(self, recording: Recording, seconds: Callable[[], float]) -> None:
+        """Keeps a recording.
+
+        Args:
+            seconds: how long that may be waited for, asked once all is ready to be sent.
+
+        Raises:
+            NotRecorded: it cannot be kept, or not in that time.
+        """
 
     def get(self, request_id: str) -> str | None:
         """The text of a recording, or None where there is none. Raises RecordingsUnavailable."""
