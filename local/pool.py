@@ -98,15 +98,18 @@ class Pool:
             self._idle.append(free)
 
     def _grow(self, at_least: int = 0) -> None:
-        """Have a worker under way for each that waits, up to the cap."""
+        """Have a worker under way for each that waits, up to the cap. Where none is to come, all are told why."""
         missing = max(len(self._waiters) - self._starting, at_least - len(self._workers))
         room = min(MAX_WORKERS - len(self._workers), MAX_STARTING - self._starting)
         for _ in range(0 if self._closed else min(missing, room)):
             try:
                 worker = self._spawn()
             except OSError as error:  # no memory, process or file to be had
-                failure = {"errorType": type(error).__name__, "errorMessage": str(error)}
-                self._give(Answer(json.dumps(failure).encode(), failed=True))
+                cause = {"errorType": type(error).__name__, "errorMessage": str(error)}
+                failure = Answer(json.dumps(cause).encode(), failed=True)
+                self._give(failure)
+                while self._waiters and not self._workers:
+                    self._give(failure)
             else:
                 self._in_background(self._start_for_waiting(worker))
 

@@ -267,6 +267,27 @@ def test_a_worker_that_the_machine_cannot_start_fails_its_invocation_alone(tmp_p
     assert not answer.failed
 
 
+def test_where_no_worker_is_left_and_none_can_be_started_all_who_wait_are_told_so(tmp_path: Path) -> None:
+    code, away = tmp_path / "code", tmp_path / "away"
+    code.mkdir()
+    (code / "faults.py").write_text(HANDLERS)
+
+    async def scenario(pool: Pool) -> tuple[list[Answer], Answer]:
+        waiting = [asyncio.create_task(_do(pool, "crash")) for _ in range(10)]
+        await asyncio.sleep(0)  # one has a worker, some are starting, most wait for what comes of those
+        code.rename(away)
+        async with asyncio.timeout(60):  # or for ever
+            failed = await asyncio.gather(*waiting)
+        away.rename(code)
+        return failed, await _do(pool, "context")
+
+    function = _function(code, handler="faults.handler")
+    failed, answer = asyncio.run(_with_pool(function, tmp_path / "log", scenario))
+    assert [each.failed for each in failed] == [True] * 10
+    assert "FileNotFoundError" in {json.loads(each.payload)["errorType"] for each in failed}
+    assert not answer.failed
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_crash_is_a_failed_answer_though_the_log_s_disk_is_full(tmp_path: Path) -> None:
     (tmp_path / "faults.py").write_text(HANDLERS)
