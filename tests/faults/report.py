@@ -11,8 +11,14 @@ HEAD = ("fault", "before", "during", "after", "records", "last failure", "leases
 def row(traffic: Traffic, kept: "Counter[str]", leases: int) -> list[str]:
     """What came of the requests, and of their records."""
     answers = [_counted(traffic.seen(when)) for when in ("before", "during", "after")]
-    late = traffic.last_failure() - traffic.mended
-    return [*answers, _counted(kept), f"{late:.1f} s after" if late > 0 else "during", str(leases)]
+    return [*answers, _counted(kept), last_failure(traffic.last_failure(), traffic.mended), str(leases)]
+
+
+def last_failure(sent: float | None, mended: float) -> str:
+    """When the last request that failed was sent, as against the end of the fault."""
+    if sent is None:
+        return "none"
+    return f"{sent - mended:.1f} s after" if sent > mended else "during"
 
 
 def _counted(counts: "Counter[str]") -> str:

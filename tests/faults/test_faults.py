@@ -29,7 +29,7 @@ def test_a_fault_is_told_in_documented_answers_that_all_have_their_records_and_o
 ) -> None:
     audit, traffic, held = Audit(stand), Traffic(stand), stand.held()
     with traffic.flowing():
-        assert traffic.wait(lambda: traffic.all_good_since(0.0), RECOVERS), traffic.seen("before")
+        assert traffic.wait(lambda: traffic.all_good_since(None), RECOVERS), traffic.seen("before")
         with fault.breaks(stand):
             traffic.broke = time.monotonic()
             time.sleep(_seconds(fault, stand))

@@ -107,14 +107,14 @@ class Traffic:
             time.sleep(0.05)
         return until()
 
-    def all_good_since(self, moment: float) -> bool:
+    def all_good_since(self, moment: float | None) -> bool:
         """Whether every kind of request that was sent since then, and since the fault is over, was answered well."""
-        since = max(moment, self.mended if self.mended < float("inf") else 0.0)
+        since = max(moment or 0.0, self.mended if self.mended < float("inf") else 0.0)
         return {each.kind for each in self.outcomes if each.started > since and each.good} == {*COUNTING, *READING}
 
-    def last_failure(self) -> float:
-        """When the last request that failed had been sent."""
-        return max((each.started for each in self.outcomes if not each.good), default=0.0)
+    def last_failure(self) -> float | None:
+        """When the last request that failed had been sent; None where every one was good."""
+        return max((each.started for each in self.outcomes if not each.good), default=None)
 
     def _send(self, client: int) -> None:
         kinds = CLIENTS[client]
