@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def measured(run: Run, watch: Watch, rates: Sequence[float], seconds: float, soak: float) -> Iterator[Step]:
-    """A step of each rate, the soak for the last."""
+    """A step of each rate, the soak for the last: half of the highest that was kept up with, or of the lowest."""
 
     def step(rate: float, lasting: float) -> Step:
         start = watch.now
@@ -70,7 +70,7 @@ def measured(run: Run, watch: Watch, rates: Sequence[float], seconds: float, soa
     steps = [step(rate, seconds) for rate in rates]
     yield from steps
     if soak:
-        yield step(max((each.rate for each in steps if each.kept_up), default=rates[0]) / 2, soak)
+        yield step(max((each.rate for each in steps if each.kept_up), default=min(rates)) / 2, soak)
 
 
 @contextmanager

@@ -27,6 +27,8 @@ KINDS = ["request", "share", "kB", "tokens, median", *LATENCIES, "others"]
 SETTLING = 1 / 3
 MOMENTS = 6
 KEPT_UP_SECONDS = 1.0
+HIGHEST = "highest rate of which 99 in a hundred were answered within a second"
+LOWEST = "lowest rate, for of none all were answered with 200 and 99 in a hundred within a second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,16 @@ def section(steps: Sequence[Step], watch: Watch, soaked: bool) -> str:
         ),
         table(RATES, [rate_row(step, watch) for step in rates]),
     ]
-    return "\n\n".join(parts + (list(soak(steps[-1], watch)) if soaked else [])) + "\n"
+    return "\n\n".join(parts + (list(soak(steps[-1], rates, watch)) if soaked else [])) + "\n"
 
 
-def soak(step: Step, watch: Watch) -> Iterator[str]:
-    """What is said of the long step."""
+def soak(step: Step, rates: Sequence[Step], watch: Watch) -> Iterator[str]:
+    """What is said of the long step, which came after those of the rates."""
+    kept_up = any(each.kept_up for each in rates)
     yield paragraph(
         f"""
-        Then {step.seconds / 60:g} minutes at {step.rate:g} requests a second, half of the highest rate of which 99
-        in a hundred were answered within a second; {len(step.sent)} requests, {per_second(step):.1f} a second
-        answered with 200:
+        Then {step.seconds / 60:g} minutes at {step.rate:g} requests a second, half of the
+        {HIGHEST if kept_up else LOWEST}; {len(step.sent)} requests, {per_second(step):.1f} a second answered with 200:
         """
     )
     by_kind = {kind: [each for each in step.sent if each.kind == kind] for kind in SHARES}

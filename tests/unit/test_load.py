@@ -11,8 +11,9 @@ from itertools import islice, pairwise
 import pytest
 
 from bench.arrivals import Request, Sent, Target, percentile, poisson, send
-from bench.load_report import Step, minute_rows, others, per_second
-from bench.memory import Series
+from bench.load import measured
+from bench.load_report import Step, minute_rows, others, per_second, section
+from bench.memory import Series, Watch
 from bench.mix import SHARES, Mix, Model
 from tests.support.http_server import http_server
 
@@ -111,6 +112,26 @@ def test_a_rate_is_kept_up_with_where_all_are_answered_and_99_of_a_hundred_withi
     assert Step(2, 10, [*good, sent(0, 5)], 0, 10).kept_up
     assert not Step(2, 10, [*good[1:], sent(0, 5), sent(0, 5)], 0, 10).kept_up
     assert not Step(2, 10, [*good, sent(0, 0.1, "503 overloaded")], 0, 10).kept_up
+
+
+@pytest.mark.parametrize(
+    ("slow", "rate", "of"),
+    [
+        ({40.0}, "10", "half of the highest rate of which 99 in a hundred were answered within a second;"),
+        (
+            {40.0, 20.0, 10.0},
+            "5",
+            "half of the lowest rate, for of none all were answered with 200 and 99 in a hundred",
+        ),
+    ],
+)
+def test_the_soak_is_at_half_of_the_highest_rate_that_is_kept_up_with_or_else_of_the_lowest_and_says_which(
+    slow: set[float], rate: str, of: str
+) -> None:
+    watch = Watch(dict)
+    steps = list(measured(lambda rate, _: [sent(0, 5 if rate in slow else 0.1)], watch, [40.0, 20.0, 10.0], 30, 600))
+    text = " ".join(section(steps, watch, soaked=True).split())
+    assert f"Then 10 minutes at {rate} requests a second, {of}" in text
 
 
 def test_memory_grows_by_its_slope_and_only_what_was_there_all_the_time_is_judged() -> None:
