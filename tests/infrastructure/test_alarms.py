@@ -46,6 +46,7 @@ KNOWN = {
     ("AWS/Lambda", "ConcurrentExecutions"): LAMBDA,
     ("AWS/SQS", "ApproximateAgeOfOldestMessage"): QUEUE,
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible"): QUEUE,
+    ("AWS/SQS", "ApproximateNumberOfMessagesNotVisible"): QUEUE,
     ("AWS/DynamoDB", "ThrottledRequests"): TABLE,
     ("AWS/SageMaker", "Invocations"): VARIANT,
     ("AWS/SageMaker", "Invocation5XXErrors"): VARIANT,

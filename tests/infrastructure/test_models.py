@@ -51,9 +51,11 @@ def test_the_edge_may_invoke_every_models_counter_and_no_other_function(
 
 
 def test_every_function_is_one_whose_alias_a_rollout_may_shift(template: Template) -> None:
-    policy = dict(template.resources("AWS::IAM::Policy"))["RolloutPolicy"]["PolicyDocument"]
-    [statement] = [s for s in policy["Statement"] if "lambda:UpdateAlias" in s["Action"]]
-    allowed = sorted(resource["Fn::Sub"] for resource in statement["Resource"])
+    policies = [policy["PolicyDocument"]["Statement"] for _, policy in template.resources("AWS::IAM::Policy")]
+    shifting = [each for statements in policies for each in statements if "lambda:UpdateAlias" in each["Action"]]
+    resources = [each["Resource"] for each in shifting]
+    listed = [item for each in resources for item in (each if isinstance(each, list) else [each])]
+    allowed = sorted(item["Fn::Sub"] for item in listed)
     assert allowed == sorted(f"${{{name}.Arn}}*" for name in template.functions)
 
 
