@@ -102,7 +102,9 @@ class Stack:
 
     def invoke(self, function: str, event: object) -> Answer:
         """Run a function on an event, as `sam local invoke` would."""
-        return self._portal.call(self.pools[function].invoke, json.dumps(event, ensure_ascii=False).encode())
+        # Half of a surrogate pair is no UTF-8: it alone is escaped, as JSON escapes it.
+        text = json.dumps(event, ensure_ascii=False).encode(errors="backslashreplace")
+        return self._portal.call(self.pools[function].invoke, text)
 
     def service_variables(self, aws_url: str, invoke: str, sagemaker: str) -> dict[str, str]:
         """The environment variables by which boto3 in a function finds each service."""

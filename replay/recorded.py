@@ -16,6 +16,8 @@ from tokencount.domain.ports import Recordings
 from tokencount.domain.recordings import Recording, RecordingsUnavailable
 
 FOLDER = ROOT / ".local" / EVENTS
+EVENT_KEYS = {"httpMethod", "path", "headers", "multiValueHeaders", "body"}
+RECORD_KEYS = {"id", "status", "input_tokens", "error"}
 
 
 def find(request_id: str, bucket: str | None) -> Recording:
@@ -29,14 +31,24 @@ def find(request_id: str, bucket: str | None) -> Recording:
     """
     if not is_id(request_id):
         raise ReplayError(f"{request_id} is no request's id")
+    place = f"the bucket {bucket}" if bucket else f"{FOLDER} (see --bucket)"
     try:
         text = _recordings(bucket).get(request_id)
+        recording = None if text is None else _parsed(text)
     except (BotoCoreError, RecordingsUnavailable) as error:
         raise ReplayError(f"{error}") from error
-    if text is None:
-        place = f"the bucket {bucket}" if bucket else f"{FOLDER} (see --bucket)"
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ReplayError(f"the recording of {request_id} in {place} is broken: {error}") from error
+    if recording is None:
         raise ReplayError(f"there is no recording of {request_id} in {place}")
-    return Recording(**json.loads(text))
+    return recording
+
+
+def _parsed(text: str) -> Recording:
+    recording = Recording(**json.loads(text))
+    if not (recording.event.keys() >= EVENT_KEYS and recording.record.keys() >= RECORD_KEYS):
+        raise ValueError("it lacks a part")
+    return recording
 
 
 def _recordings(bucket: str | None) -> Recordings:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
+from edge.request import EdgeRequest
 from local.stack import Stack
 
 NOT_SENT = {"host", "x-forwarded-for", "x-forwarded-port", "x-forwarded-proto"}
@@ -60,7 +61,7 @@ class Service:
         answer = urllib3.request(
             event["httpMethod"],
             self._url + event["path"] + _query(event),
-            body=event["body"],
+            body=EdgeRequest(event).body or None,
             headers=headers,
             redirect=False,
             retries=False,

@@ -110,6 +110,19 @@ def test_a_recorded_request_runs_again_through_the_function_and_over_http(
     assert all(line.endswith("  as recorded") for line in lines)
 
 
+def test_a_request_that_no_encoding_holds_runs_again_as_well(
+    service: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request_id, status = service.send(service.bearer(), {"model": QWEN, "messages": "half"})
+    name = f"{request_id}.json"
+    # Half of a surrogate pair comes in base64, which the local stack does not use.
+    (tmp_path / name).write_text((service.folder / name).read_text().replace("half", "\\ud800"))
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    assert status == 400
+    assert main(["--request-id", request_id]) == 0
+    assert capsys.readouterr().out.endswith("  as recorded\n")
+
+
 def test_an_answer_that_is_not_the_recorded_one_is_told_with_exit_code_1(
     service: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,12 @@ def test_invoke_refuses_as_lambda_does(
     assert (answer["refused"], answer["status"]) == refusal
 
 
+def test_an_event_reaches_a_function_with_the_half_of_a_surrogate_pair_that_is_in_it(stack: Stack) -> None:
+    event = {"body": "", "half": "\ud800 \\\udc00 \\\\ ü 你"}
+    answer = stack.invoke("Front", event)
+    assert json.loads(json.loads(answer.payload)["body"]) == event
+
+
 def test_stack_json_tells_scripts_what_they_need_and_nobody_else(stack: Stack, project: Path) -> None:
     told = project / ".local" / "stack.json"
     content = json.loads(told.read_text())

@@ -1,6 +1,8 @@
 """A recording is fetched by its request's id, from a bucket or a folder; what cannot be fetched is one sentence."""
 
+import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,17 @@ from moto import mock_aws
 
 from replay import recorded
 from replay.__main__ import main
-from replay.targets import Reply
+from replay.targets import Reply, Service
+from tests.support.http_server import http_server
 from tests.support.records import record
+from tokencount.adapters.node_protocol import COUNT_PATH
 from tokencount.adapters.recordings import S3Recordings
 from tokencount.domain.ids import new_id
 from tokencount.domain.recordings import Recording
 
 ID = new_id("req")
+EVENT = {"httpMethod": "POST", "path": COUNT_PATH, "headers": {}, "multiValueHeaders": {}, "body": "{}"}
+WHOLE = json.dumps(Recording(record(id=ID).to_dict(), EVENT).to_dict())
 
 
 @pytest.fixture
@@ -25,8 +31,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with mock_aws():
         client: Any = boto3.client("s3")
         client.create_bucket(Bucket="recordings")
-        event = {"headers": {}, "multiValueHeaders": {}, "body": "{}"}
-        S3Recordings(client, "recordings").put(Recording(record(id=ID).to_dict(), event), lambda: 10)
+        S3Recordings(client, "recordings").put(Recording(record(id=ID).to_dict(), EVENT), lambda: 10)
         yield "recordings"
 
 
@@ -71,6 +76,46 @@ def test_what_cannot_be_fetched_is_one_sentence_and_exit_code_2(
     assert output.err.startswith("replay: ")
     assert told in output.err
     assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        WHOLE[:-9].encode(),
+        b"",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b'{"record": {}, "event": {}}',
+        b'{"record": [], "event": []}',
+        WHOLE.replace('"status"', '"state"').encode(),
+        WHOLE.replace('"event"', '"events"').encode(),
+    ],
+)
+def test_a_recording_that_is_broken_is_one_sentence_and_exit_code_2(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    (tmp_path / f"{ID}.json").write_bytes(content)
+    assert main(["--request-id", ID]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"replay: the recording of {ID} in {tmp_path} (see --bucket) is broken: ")
+    assert output.err.count("\n") == 1
+
+
+def test_half_of_a_surrogate_pair_is_sent_to_a_service_as_the_bytes_that_came() -> None:
+    came = []
+
+    class Listening(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(204)
+            self.end_headers()
+
+    with http_server(Listening) as url:
+        assert Service(url, "k").send(EVENT | {"body": '{"text": "\ud800 ü"}'}).status == 204
+    assert came == [b'{"text": "\xed\xa0\x80 \xc3\xbc"}']
 
 
 def test_without_aws_s_credentials_that_is_told(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
