@@ -45,26 +45,28 @@ def report(old: Side, new: Side, pairs: Sequence[Pair]) -> str:
     parts = [_numbers(old, new, pairs, len(changed))]
     if changed:
         parts += [_differences(changed), _largest(changed)]
-    if refused := list(_refused_by_one(pairs)):
-        parts.append([["refused by one of them", "old", "new"], *refused[:SHOWN]])
+    if refused := list(_refused_not_alike(pairs)):
+        parts.append([["refused by one, or otherwise", "old", "new"], *refused[:SHOWN]])
     title = f"{old.model.id}, revision {old.model.tokenizer_revision} -> {new.model.tokenizer_revision}"
     return "\n\n".join([title, *map(_aligned, parts)])
 
 
 def _numbers(old: Side, new: Side, pairs: Sequence[Pair], changed: int) -> Rows:
-    def number(holds: Callable[[Pair], bool]) -> str:
-        return str(sum(map(holds, pairs)))
+    def number(holds: Callable[[Pair], bool], of: Sequence[Pair] = pairs) -> str:
+        return str(sum(map(holds, of)))
 
-    counted = sum(isinstance(pair.old, int) and isinstance(pair.new, int) for pair in pairs)
-    share = f"{changed / counted:.1%} of those that both count" if counted else ""
+    both = [pair for pair in pairs if isinstance(pair.old, int) and isinstance(pair.new, int)]
+    neither = [pair for pair in pairs if isinstance(pair.old, str) and isinstance(pair.new, str)]
+    share = f"{changed / len(both):.1%} of those that both count" if both else ""
     return [
         ["requests", str(len(pairs)), ""],
         ["changed", str(changed), share],
-        ["now over the context length", number(lambda pair: not old.over(pair.old) and new.over(pair.new)), ""],
-        ["no longer over it", number(lambda pair: old.over(pair.old) and not new.over(pair.new)), ""],
+        ["now over the context length", number(lambda pair: not old.over(pair.old) and new.over(pair.new), both), ""],
+        ["no longer over it", number(lambda pair: old.over(pair.old) and not new.over(pair.new), both), ""],
         ["refused by old alone", number(lambda pair: isinstance(pair.old, str) and isinstance(pair.new, int)), ""],
         ["refused by new alone", number(lambda pair: isinstance(pair.old, int) and isinstance(pair.new, str)), ""],
-        ["refused by both", number(lambda pair: isinstance(pair.old, str) and isinstance(pair.new, str)), ""],
+        ["refused by both, alike", number(lambda pair: pair.old == pair.new, neither), ""],
+        ["refused by both, otherwise", number(lambda pair: pair.old != pair.new, neither), ""],
     ]
 
 
@@ -88,9 +90,9 @@ def _largest(changed: Sequence[Change]) -> Rows:
     return [["largest changes", "old", "new", "tokens", "relative"], *shown]
 
 
-def _refused_by_one(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+def _refused_not_alike(pairs: Sequence[Pair]) -> Iterator[list[str]]:
     for pair in pairs:
-        if isinstance(pair.old, str) != isinstance(pair.new, str):
+        if pair.old != pair.new and str in (type(pair.old), type(pair.new)):
             yield [pair.id, str(pair.old), str(pair.new)]
 
 

@@ -90,7 +90,8 @@ now over the context length  1
 no longer over it            0
 refused by old alone         0
 refused by new alone         1
-refused by both              1
+refused by both, alike       1
+refused by both, otherwise   0
 
 difference of those  smallest  median  largest  largest absolute
 tokens                     +2      +2       +6                 6
@@ -113,8 +114,30 @@ def test_the_table_tells_how_many_changed_by_how_much_and_which_the_most(
     assert title == f"test/tiny, revision {revisions[0]} -> {revisions[1]}"
     assert table.startswith(REPORT)
     assert table.endswith(
-        "\n\nrefused by one of them  old              new\nno                        2  invalid_request\n"
+        "\n\nrefused by one, or otherwise  old              new\nno                              2  invalid_request\n"
     )
+
+
+def test_a_request_that_both_refuse_with_other_codes_is_counted_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layers = tiny_layer(tmp_path / "old", CHANGED), tiny_layer(tmp_path / "new", CHANGED, max_request_bytes=10)
+    assert main(["--drift", *map(str, layers), str(write(tmp_path / "events", no=body("no")))]) == 1
+    table = capsys.readouterr().out
+    assert "\nrefused by both, alike       0\nrefused by both, otherwise   1\n" in table
+    assert table.splitlines()[-1].split() == ["no", "invalid_request", "payload_too_large"]
+
+
+@pytest.mark.parametrize("refusing", [0, 1])
+def test_what_only_one_layer_counts_has_not_passed_the_context_length_in_either_direction(
+    refusing: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layers = [tiny_layer(tmp_path / "counts"), tiny_layer(tmp_path / "refuses", max_request_bytes=150)]
+    old, new = layers[::-1] if refusing == 0 else layers
+    assert main(["--drift", str(old), str(new), str(write(tmp_path / "events", over=body("x" * 200)))]) == 1
+    table = capsys.readouterr().out
+    assert "\nnow over the context length  0\nno longer over it            0\n" in table
+    assert f"\nrefused by {'new' if refusing else 'old'} alone         1\n" in table
 
 
 def test_of_the_largest_changes_ten_are_named(
