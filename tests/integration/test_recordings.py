@@ -1,6 +1,7 @@
 """Recordings in a bucket (moto's) and in a folder: read back as they were written, not waited for beyond a bound."""
 
 import json
+import resource
 import stat
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -72,6 +73,36 @@ def test_a_folder_is_for_its_owner_alone_and_one_that_is_none_is_told(tmp_path: 
         none.put(RECORDING, lambda: 10)
     with pytest.raises(RecordingsUnavailable, match=r"req_1.json cannot be read: Not a directory"):
         none.get("req_1")
+
+
+def test_a_recording_that_is_cut_off_is_none(tmp_path: Path) -> None:
+    folder = FolderRecordings(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(NotRecorded):
+            folder.put(RECORDING, lambda: 10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert folder.get("req_1") is None
+    assert not [*tmp_path.glob("*.json")]
+    folder.put(RECORDING, lambda: 10)
+    assert [path.name for path in tmp_path.iterdir()] == ["req_1.json"]
+
+
+def test_who_is_denied_is_told_that_there_may_be_no_such_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Denying(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(403)
+            self.end_headers()
+            self.wfile.write(b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    with http_server(Denying) as url:
+        client: Any = boto3.client("s3", endpoint_url=url, region_name="us-east-1", config=Config(proxies={}))
+        with pytest.raises(RecordingsUnavailable, match="AccessDenied.*; it may be that there is no such recording$"):
+            S3Recordings(client, "recordings").get("req_1")
 
 
 def test_a_bucket_that_does_not_answer_is_given_up_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,9 +68,12 @@ class S3Recordings:
             found = self._client.get_object(Bucket=self._bucket, Key=_name(request_id))
             return found["Body"].read().decode()
         except (BotoCoreError, ClientError) as error:
-            if isinstance(error, ClientError) and error.response["Error"]["Code"] == "NoSuchKey":
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else None
+            if code == "NoSuchKey":
                 return None
-            raise RecordingsUnavailable(f"the bucket {self._bucket} cannot be read: {error}") from error
+            # So S3 answers for a missing key as well, to whom the bucket may not be listed.
+            hint = "; it may be that there is no such recording" if code == "AccessDenied" else ""
+            raise RecordingsUnavailable(f"the bucket {self._bucket} cannot be read: {error}{hint}") from error
 
 
 class FolderRecordings:
@@ -84,8 +87,10 @@ class FolderRecordings:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / _name(recording.id)
-            with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            draft = path.with_suffix(".draft")
+            with open(draft, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 file.write(_text(recording))
+            draft.replace(path)
         except OSError as error:
             raise NotRecorded(recording.id) from error
 
