@@ -15,7 +15,7 @@ from recorder.app import Recorder
 from tests.infrastructure.artifacts import ROOT
 from tests.infrastructure.cloudwatch import Asked, of_alarm, of_dashboard, text, widgets
 from tests.infrastructure.conditions import references, settled
-from tests.support.counter import CALLER, CounterUnderTest, event_loop
+from tests.support.counter import CALLER, CounterUnderTest
 from tests.support.edge import NOW, EdgeUnderTest, MemoryLog
 from tests.support.logs import ReadableLogger
 from tests.support.metrics import lines, measured, metrics_of
@@ -116,10 +116,9 @@ def run_counter(counter: Counter) -> None:
     """Everything that a counter measures."""
     images = request(user(*[image(picture(64, 32))] * 8))
     remote = replace(counter, read_images=lambda images, job: _fetched(counter, images, job))
-    with event_loop():
-        CounterUnderTest(counter, Down()).send(EXAMPLE)
-        CounterUnderTest(counter, Down()).send(images)
-        CounterUnderTest(remote, Up()).send(images)
+    CounterUnderTest(counter, Down()).send(EXAMPLE)
+    CounterUnderTest(counter, Down()).send(images)
+    CounterUnderTest(remote, Up()).send(images)
 
 
 def _fetched(counter: Counter, images: Any, job: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.counter import KEYS, CounterUnderTest, event_loop, no_refresh
+from tests.support.counter import KEYS, CounterUnderTest, no_refresh
 from tests.support.edge import EdgeUnderTest
 from tests.support.internet import HOST, Internet, internet, plain
 from tests.support.requests import image, job, picture, request, text, user
@@ -51,9 +51,7 @@ class Service:
         self.edge.node.count = nodes.count  # type: ignore[method-assign]
 
     def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's own names
-        # In a thread of the edge's own.
-        with event_loop():
-            answer = self.counter.handler(json.loads(Payload), None)  # type: ignore[arg-type]
+        answer = self.counter.handler(json.loads(Payload), None)
         return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
     def count(self, *blocks: Any) -> tuple[int, dict[str, Any], dict[str, str], dict[str, Any]]:

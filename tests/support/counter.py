@@ -47,20 +47,23 @@ class CounterUnderTest:
         self.logger = ReadableLogger()
         self.counter = DelegatingCounter(counter, endpoint)
         metrics = metrics_of("counter-tiny", self.logger)
-        app = create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger, metrics)
-        self.handler = Mangum(app, lifespan="off")
+        self._app = create_app(self.counter, NodeTokens(KEYS, no_refresh), self.logger, metrics)
+
+    def handler(self, event: Any, context: Any) -> dict[str, Any]:
+        """The adapter, in a loop that ends with the answer; it would make one itself, and leave it."""
+        with _event_loop():
+            return Mangum(self._app, lifespan="off")(event, context)
 
     def send(self, body: Any, token: str | None = None, request_id: str = "req_1") -> dict[str, Any]:
         signed = NodeTokens(KEYS, no_refresh).sign(CALLER) if token is None else token
         event = counter_event(body if isinstance(body, str) else json.dumps(body), signed, request_id)
-        answer = self.handler(event, CONTEXT)  # type: ignore[arg-type]
+        answer = self.handler(event, CONTEXT)
         details = json.loads(answer["headers"]["x-b3os-details"])
         return {"status": answer["statusCode"], "body": json.loads(answer["body"]), "details": details} | answer
 
 
 @contextmanager
-def event_loop() -> Iterator[None]:
-    """The event loop that the composition root makes for Mangum."""
+def _event_loop() -> Iterator[None]:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:

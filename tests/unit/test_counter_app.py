@@ -1,23 +1,16 @@
 """The counter function's part of the contract: node tokens, its errors' shape, what it tells the edge and logs."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.support.counter import CALLER, KEYS, CounterUnderTest, event_loop, no_refresh
+from tests.support.counter import CALLER, KEYS, CounterUnderTest, no_refresh
 from tests.support.requests import EXAMPLE, QWEN, image, picture, request, text, user
 from tokencount.adapters.node_tokens import NodeKeys, NodeTokens
 from tokencount.domain.counting import Counter
 from tokencount.domain.ports import Caller
-
-
-@pytest.fixture(autouse=True)
-def loop() -> Iterator[None]:
-    with event_loop():
-        yield
 
 
 @pytest.fixture

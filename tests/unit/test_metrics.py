@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recorder.app import Recorder
-from tests.support.counter import CounterUnderTest, event_loop
+from tests.support.counter import CounterUnderTest
 from tests.support.edge import KEY, EdgeUnderTest, MemoryLog, credential
 from tests.support.logs import ReadableLogger
 from tests.support.metrics import NAMESPACE, lines, measured, metrics_of
@@ -159,9 +159,8 @@ HEAVY = request(user(*[image(picture(64, 32))] * 8))
 def test_a_count_is_counted_by_who_made_it_and_timed_by_the_counter_s_phases(
     endpoint: Answering | None, sent: Any, expected: set[str], qwen: Counter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with event_loop():
-        counter = CounterUnderTest(qwen, endpoint)
-        answer = counter.send(sent)
+    counter = CounterUnderTest(qwen, endpoint)
+    answer = counter.send(sent)
     [line] = lines(capsys.readouterr().out)
     assert line["request_id"] == "req_1"
     assert {name for name, _ in values(line) if name.startswith(("CountedBy", "Endpoint"))} == expected
@@ -174,8 +173,7 @@ def test_an_endpoint_that_must_count_and_cannot_is_a_failure_of_its_own(
 ) -> None:
     policy = replace(qwen.model.endpoint, fallback=False) if qwen.model.endpoint else None
     strict = replace(qwen, model=replace(qwen.model, endpoint=policy))
-    with event_loop():
-        assert CounterUnderTest(strict, Answering(EndpointUnavailable("down"))).send(HEAVY)["status"] == 503
+    assert CounterUnderTest(strict, Answering(EndpointUnavailable("down"))).send(HEAVY)["status"] == 503
     [line] = lines(capsys.readouterr().out)
     found = values(line)
     service = (("service", "counter-tiny"),)
