@@ -91,6 +91,7 @@ def test_what_cannot_be_fetched_is_one_sentence_and_exit_code_2(
         WHOLE.replace('"status"', '"state"').encode(),
         WHOLE.replace('"event"', '"events"').encode(),
     ],
+    ids=range(9),  # the same in every process, as request ids are not
 )
 def test_a_recording_that_is_broken_is_one_sentence_and_exit_code_2(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
