@@ -61,9 +61,12 @@ def test_what_stands_in_for_aws_listens_on_the_bridge_of_the_containers_alone(ho
 @pytest.fixture
 def root(sam_local: SamLocal, tmp_path: Path) -> Path:
     """This repository, to build in and run from without disturbing a `make sam-local` of the user's."""
-    shutil.copytree(ROOT / "local", tmp_path / "local")
+    # Copies of what is built: SAM takes a link's folder for that of what it leads to.
+    for name in ("local", "functions", "layers", "events"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "template.yaml", tmp_path)
     (tmp_path / ".build").mkdir()
-    for name in ("functions", "layers", "events", "template.yaml", ".venv", ".venv-sam", ".build/layers"):
+    for name in (".venv", ".venv-sam", ".build/layers"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
