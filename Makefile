@@ -86,7 +86,7 @@ fuzz: .venv/dev layers
 faults: .venv/dev layers
 	@FAULTS=long $(VENV)/python -m pytest --quiet tests/faults
 
-# All tables of docs/benchmarks.md, or those that TABLES names: some six minutes with the 20 ROUNDS of each.
+# All tables of docs/benchmarks.md, or those that TABLES names: some twelve minutes with the 20 ROUNDS of each.
 ROUNDS ?= 20
 .PHONY: bench
 bench: .venv/dev .build/obvious/installed layers

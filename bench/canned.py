@@ -1,13 +1,14 @@
 """AWS that answers at once, so that only the function is measured: a stand-in's first answers, given again."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import urllib3
+
+from tests.support.http_server import http_server
 
 _READS = ("GetItem", "GetSecretValue")
 _KEPT = ("content-type", "x-amz-crc32")
@@ -52,12 +53,5 @@ def canned(behind: str, invoked: bytes) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Services) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(Services) as url:
+        yield url

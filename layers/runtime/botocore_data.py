@@ -1,4 +1,4 @@
-"""Leaves of botocore's descriptions what the functions call: half of the layer and a fifth of a cold start less.
+"""Leaves of botocore's descriptions what the functions call: half of the layer less, and less to read at each start.
 
 `python botocore_data.py FOLDER SERVICE.OPERATION…`: botocore describes some 450 services, looks through all of them for
 each client, reads every service's endpoints for the first, and makes a method of a client of each operation.
