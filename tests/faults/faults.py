@@ -23,7 +23,7 @@ class Fault:
         allowed: what they may see as well.
         spared: kinds of requests that it does not touch.
         stops: a function stands still; the fault lasts until every function would have run out of its time.
-        seconds: how long it lasts otherwise, in the short form.
+        seconds: how long it lasts otherwise, in the short form, if all of `seen` was seen by then.
     """
 
     name: str

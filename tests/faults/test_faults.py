@@ -33,6 +33,8 @@ def test_a_fault_is_told_in_documented_answers_that_all_have_their_records_and_o
         with fault.breaks(stand):
             traffic.broke = time.monotonic()
             time.sleep(_seconds(fault, stand))
+            # However slow the machine is: a worker that starts within the fault has to come as far as to meet it.
+            traffic.wait(lambda: fault.seen <= traffic.seen("during").keys(), RECOVERS)
         traffic.mended = time.monotonic()
         recovered = traffic.wait(lambda: traffic.all_good_since(traffic.last_failure()), RECOVERS)
     kept, problems = audit.kept(traffic.outcomes, seconds=60)

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -211,6 +212,45 @@ def test_an_answer_leaves_though_its_metrics_cannot_be_written_and_the_log_says_
     faults = [line["fault"] for line in edge.logger.lines if line["message"] == "the metrics were not written"]
     assert len(faults) == 2
     assert "BrokenPipeError at" in faults[0]
+
+
+def test_a_line_is_written_in_one_piece_so_that_no_other_thread_s_comes_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Pieces(io.StringIO):
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: list[str] = []
+
+        def write(self, text: str) -> int:
+            self.written.append(text)
+            return len(text)
+
+    metrics, output = metrics_of("edge", ReadableLogger()), Pieces()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", output)
+        for _ in range(2):
+            metrics.answered(200)
+            metrics.write()
+    assert [(piece.count("\n"), piece[-1]) for piece in output.written] == [(1, "\n")] * 2
+
+
+def test_what_threads_add_while_lines_are_written_is_in_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    metrics, each, threads = metrics_of("edge", ReadableLogger()), 300, 3
+
+    def add(thread: int) -> None:
+        for number in range(each):
+            metrics.add("Errors", code=f"{thread}-{number}")
+
+    with ThreadPoolExecutor(threads) as pool:
+        adding = [pool.submit(add, thread) for thread in range(threads)]
+        while not all(one.done() for one in adding):
+            metrics.answered(200)
+            metrics.write()
+    metrics.answered(200)
+    metrics.write()
+    found = [one for line in lines(capsys.readouterr().out) for one in measured(line) if one.name == "Errors"]
+    assert sorted(len(one.values) for one in found) == [1] * (each * threads)
 
 
 def test_what_a_line_did_not_take_is_not_in_the_next_one(
