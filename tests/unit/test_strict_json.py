@@ -1,16 +1,24 @@
 """What is no strict JSON is refused by name; what is comes out as the standard library reads it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokencount.domain.errors import InvalidRequest
-from tokencount.domain.strict_json import depth, loads
+from tokencount.domain.strict_json import depth, loads, read_slowly
 
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+# What tells readers apart.
+PIECES = (
+    *b"1e400 -0 -0.0 1E+2 0.1 01 1. NaN -Infinity true null".split(),
+    *rb'"a":1, {"a":1,"\u0061":2} [ ] { } , : " \ \u \ud83d \ude00 \u0000 \/'.split(),
+    *(b" ", b"\t", b"\n", b"\x0b", b"\x7f", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xff"),
+)
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
@@ -18,7 +26,32 @@ values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(s
 def test_every_json_value_is_read_as_the_standard_library_reads_it(value: Any) -> None:
     for ascii_only in (True, False):
         body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        assert loads(body) == json.loads(body)
+        assert repr(loads(body)) == repr(json.loads(body))
+
+
+def outcome(read: Callable[[bytes], Any], body: bytes) -> str:
+    """What a reader makes of a body; 1, 1.0 and true are three things."""
+    try:
+        return repr(read(body))
+    except InvalidRequest as refused:
+        return refused.message
+
+
+@given(NUMBERS)
+def test_a_number_is_read_to_its_last_bit(text: str) -> None:
+    body = f"[{text}]".encode()
+    assert outcome(loads, body) == outcome(read_slowly, body)
+
+
+@settings(max_examples=500)
+@given(values, st.data())
+def test_a_body_of_bytes_that_were_changed_is_to_both_readers_the_same(value: Any, data: st.DataObject) -> None:
+    body = bytearray(json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass"))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(body)))
+        put = data.draw(st.sampled_from(PIECES) | st.binary(max_size=3))
+        body[start : start + data.draw(st.integers(0, 3))] = put
+    assert outcome(loads, bytes(body)) == outcome(read_slowly, bytes(body))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +66,8 @@ def test_every_json_value_is_read_as_the_standard_library_reads_it(value: Any) -
         (b"[NaN]", "NaN"),
         (b"[-Infinity]", "-Infinity"),
         (b"[1e400]", "1e400 in the body is out of range"),
+        (b'{"a": [{"b": -1e309}]}', "-1e309 in the body is out of range"),
+        (b"1" + b"0" * 309 + b".5", "in the body is out of range"),
         (b"[" + b"9" * 4301 + b"]", "more than 4,300 digits"),
         (rb'["\ud800"]', r"\ud800"),
         (rb'{"\uDFFF": 1}', r"\udfff"),
