@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 # Set before the library is loaded: all it needs is in the layer.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -19,7 +19,7 @@ from tokencount.adapters.images import Images
 from tokencount.adapters.model_files import load_counter, load_spec
 from tokencount.adapters.validation import validate
 from tokencount.domain.chat import Image, to_chat
-from tokencount.domain.counting import Job
+from tokencount.domain.counting import Counter, Job
 from tokencount.domain.errors import ContextLengthExceeded
 from tokencount.domain.ports import Caller
 from tokencount.domain.strict_json import loads
@@ -32,14 +32,15 @@ def _no_fetch(_images: Sequence[Image], _caller: Caller) -> Sequence[bytes]:
 
 
 class Ours:
-    """The counter as a snapshot holds it: with the fast engine, where the layer's build admitted one.
+    """A counter, from a request's JSON text."""
 
-    Args:
-        fast_engine_after: None for the counter on demand, without it.
-    """
+    def __init__(self, counter: Counter) -> None:
+        self.counter = counter
 
-    def __init__(self, model: Path, fast_engine_after: int | None = 0) -> None:
-        self.counter = load_counter(model, Images(_no_fetch), fast_engine_after=fast_engine_after)
+    @classmethod
+    def restored(cls, model: Path) -> Self:
+        """As a snapshot holds it: with the fast engine, where the layer's build admitted one."""
+        return cls(load_counter(model, Images(_no_fetch), fast_engine_after=0))
 
     def count(self, body: bytes) -> int:
         """Validated, rendered and encoded; a prompt that is too long is as well, before it is refused."""

@@ -45,7 +45,7 @@ time.
 
 def model_rows(name: str, folder: Path, options: Options) -> Iterator[list[str]]:
     """The rows of a model."""
-    ours = Ours(folder)
+    ours = Ours.restored(folder)
     ways: dict[str, Count] = {
         "ours": ours.count,
         "tokenizers": Plain(folder).count,

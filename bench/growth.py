@@ -24,7 +24,7 @@ Make = Callable[[random.Random, int], Json]
 
 def section(options: Options) -> str:
     """The tables of the document."""
-    ours = Ours(models()[MODEL])
+    ours = Ours.restored(models()[MODEL])
     grown = [
         *grow(ours, "tokens", TOKENS, lambda dice, size: agent(dice, 4 * size, tools=0), options.rounds),
         *grow(ours, "tools", TOOLS, lambda dice, size: agent(dice, 4000, tools=size), options.rounds),

@@ -27,7 +27,7 @@ Timing = dict[str, float]
 
 def section(options: Options) -> str:
     """The tables of the document."""
-    ours = Ours(models()[MODEL])
+    ours = Ours.restored(models()[MODEL])
     bodies = {length: requests(ours, length, options.rounds) for length in LENGTHS}
     with Stack() as stack:
         client = Client(stack)

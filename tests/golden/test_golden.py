@@ -8,10 +8,11 @@ import pytest
 
 from tests.conftest import Counters
 from tests.support.requests import EXAMPLE, count
+from tests.support.served import LAYERS, of_model
 from tokencount.domain.counting import Counter
 
 CASES = [
-    pytest.param(path.stem, case, id=f"{path.stem} {case['id']}")
+    of_model(path.stem, case, case=case["id"])
     for path in sorted(Path(__file__).parent.glob("*.jsonl"))
     for case in map(json.loads, path.read_text("utf-8").split("\n")[:-1])
 ]
@@ -28,8 +29,7 @@ def test_a_request_counts_what_transformers_counts(
 
 
 def test_every_model_has_golden_requests() -> None:
-    layers = Path(__file__).parents[2] / "layers"
-    assert {path.parent.name for path in layers.glob("*/manifest.toml")} == {case.values[0] for case in CASES}
+    assert set(LAYERS) == {case.values[0] for case in CASES}
 
 
 def test_the_reference_s_own_example_counts_27(qwen: Counter) -> None:

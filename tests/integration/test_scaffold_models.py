@@ -11,8 +11,9 @@ import pytest
 
 from layers.manifest import HubSource, Manifest, read_manifest
 from tests.support.hub import StandInHub
-from tests.support.hub_models import LAYERS, hub_files_of, hub_of, manifest_of
+from tests.support.hub_models import hub_files_of, hub_of, manifest_of
 from tests.support.layers import ROOT, Project
+from tests.support.served import LAYERS
 
 
 @pytest.fixture

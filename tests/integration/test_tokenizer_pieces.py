@@ -2,19 +2,18 @@
 
 import random
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tests.conftest import LAYERS
+from tests.conftest import LAYERS, Counters
 from tests.fuzz.grammar import CHARGED
+from tests.support.served import EACH_MODEL
 from tokencount.adapters import tokenizer as adapter
-from tokencount.adapters.engines import ExactEngine, FastEngine
 from tokencount.adapters.text_cuts import pairs_apart, safe_cut
-from tokencount.adapters.tokenizer import HuggingFaceTokenizer
+from tokencount.domain.counting import Tokenizer as Counted
 
 # Whatever decides about a word: letters, marks, digits, contractions, spaces of every kind, control tokens.
 ALPHABET = (
@@ -24,23 +23,20 @@ ALPHABET = (
 PIECES = st.text(ALPHABET, max_size=12) | st.sampled_from(CHARGED) | st.text(max_size=3)
 
 
-@pytest.fixture(
-    scope="module", params=[folder.name for folder in sorted(LAYERS.iterdir()) if (folder / "model").is_dir()]
-)
-def files(request: pytest.FixtureRequest) -> Path:
-    return LAYERS / str(request.param) / "model" / "tokenizer.json"
+@pytest.fixture(scope="module", params=EACH_MODEL)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def whole(files: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(files))
+def whole(name: str, counters: Counters) -> Tokenizer:
+    counters(name)
+    return Tokenizer.from_file(str(LAYERS / name / "model" / "tokenizer.json"))
 
 
-@pytest.fixture(scope="module", params=[ExactEngine, FastEngine])
-def counted(files: Path, request: pytest.FixtureRequest) -> HuggingFaceTokenizer:
-    tokenizer = HuggingFaceTokenizer(files)
-    tokenizer.use(request.param(files))
-    return tokenizer
+@pytest.fixture(scope="module", params=["exact", "fast"])
+def counted(name: str, request: pytest.FixtureRequest, counters: Counters, fast_counters: Counters) -> Counted:
+    return {"exact": counters, "fast": fast_counters}[request.param](name).tokenizer
 
 
 def test_something_is_known_of_the_tokenizer_of_every_served_model(whole: Tokenizer) -> None:
@@ -64,16 +60,14 @@ def test_no_merge_goes_over_a_cut_where_there_are_no_words() -> None:
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=st.lists(PIECES, max_size=30).map("".join), piece=st.integers(1, 20))
 def test_wherever_a_text_is_cut_its_tokens_are_those_of_the_whole(
-    text: str, piece: int, whole: Tokenizer, counted: HuggingFaceTokenizer
+    text: str, piece: int, whole: Tokenizer, counted: Counted
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(adapter, "PIECE", piece)
         assert counted.count(text) == len(whole.encode(text, add_special_tokens=False))
 
 
-def test_a_text_of_a_million_characters_has_the_tokens_of_the_whole(
-    whole: Tokenizer, counted: HuggingFaceTokenizer
-) -> None:
+def test_a_text_of_a_million_characters_has_the_tokens_of_the_whole(whole: Tokenizer, counted: Counted) -> None:
     chosen = random.Random(1)
     text = "".join(chosen.choices([*ALPHABET, *CHARGED], k=300_000))
     assert len(text) > 4 * adapter.PIECE

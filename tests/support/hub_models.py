@@ -11,7 +11,6 @@ from layers.packages import package_file
 from tests.support.environments import unavailable
 from tests.support.layers import ROOT, published, tiny_tokenizer
 
-LAYERS = sorted(path.parent.name for path in (ROOT / "layers").glob("*/manifest.toml"))
 # What of these configurations matters here; other keys are left out.
 GEMMA_PROCESSOR = {
     "do_convert_rgb": None,

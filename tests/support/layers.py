@@ -181,7 +181,10 @@ def tiny_manifest() -> str:
 
 @dataclass
 class Project:
-    """A project in a temporary folder; `env` is what its builder is run with besides the test's own environment."""
+    """A project in a temporary folder; `env` is what its builder is run with besides the test's own environment.
+
+    The builder finds no fast engine in it: to compare one over thousands of strings would be most of a build's time.
+    """
 
     root: Path
     env: dict[str, str] = field(default_factory=dict)
@@ -190,8 +193,12 @@ class Project:
         (self.root / "layers").mkdir(parents=True)
         for path in (ROOT / "layers").glob("*.py"):
             shutil.copy(path, self.root / "layers")
+        hides = self.root / "hides" / "tokencount"
+        hides.mkdir(parents=True)
+        (hides / "__init__.py").touch()
         # No cache, token or registry but those of the test.
         self.env = {
+            "PYTHONPATH": str(hides.parent),
             "XDG_CACHE_HOME": str(self.root / "cache"),
             "HF_HOME": str(self.root / "hf"),
             "HF_ENDPOINT": "http://127.0.0.1:9",
