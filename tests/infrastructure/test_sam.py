@@ -15,7 +15,10 @@ pytestmark = pytest.mark.sam
 PROCESSORS = {"arm64": "aarch64", "x86_64": "x86_64"}
 
 
-@pytest.fixture(params=PROCESSORS, scope="session")
+# Each on one worker of a run: another would wait for what it builds.
+@pytest.fixture(
+    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in PROCESSORS], scope="session"
+)
 def build(request: pytest.FixtureRequest, sam: Callable[..., str], once: Once) -> tuple[str, Path]:
     """A processor, and the folder that `sam build` made for it."""
 
