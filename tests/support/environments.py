@@ -26,9 +26,8 @@ def python_with(lock: str) -> Path:
     pins = ROOT / "locks" / f"{lock}.txt"
 
     def install(folder: Path) -> None:
-        _run(sys.executable, "-m", "venv", "--without-pip", folder)
-        install = ("uv", "pip", "install", "--quiet", "--require-hashes", "--no-deps")
-        _run(sys.executable, "-m", *install, "--python", folder, "-r", pins)
+        _run(sys.executable, "-m", "venv", folder)
+        _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", pins)
 
     return _made(f"{lock}-{sys.implementation.cache_tag}", [pins], install) / "bin" / "python"
 
