@@ -1,5 +1,6 @@
 """How long a count takes in process, by model and length, against transformers and the tokenizers library."""
 
+import gc
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -51,6 +52,9 @@ def model_rows(name: str, folder: Path, options: Options) -> Iterator[list[str]]
         "tokenizers": Plain(folder).count,
         "transformers": Transformers(folder).count,
     }
+    # As a function does once it has started, for all ways alike.
+    gc.collect()
+    gc.freeze()
     for length in LENGTHS:
         rounds = options.few if length == LENGTHS[-1] else options.rounds
         bodies = requests(ours, length, IN_A_ROW * rounds + 2)

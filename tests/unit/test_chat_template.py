@@ -66,9 +66,42 @@ def test_what_a_template_cannot_render_is_the_client_s_error(source: str) -> Non
         render(source, "a")
 
 
-def test_a_template_cannot_reach_the_interpreter() -> None:
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages.__class__.__mro__ }}",
+        "{{ messages.append(1) }}",
+        "{% macro m() %}{% endmacro %}{{ m.name }}{{ m._func }}{{ m._func.__globals__ }}",
+        "{% for x in [1] %}{{ loop.first }}{{ loop.__init__.__globals__ }}{% endfor %}",
+    ],
+)
+def test_a_template_cannot_reach_the_interpreter(source: str) -> None:
     with pytest.raises(InvalidRequest):
-        render("{{ messages.__class__.__mro__ }}", "a")
+        render(source, "a")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% macro m(a, b='d') %}{{ a }}{{ b }}{{ caller() if caller }}{% endmacro %}"
+        "{{ m('x') }}{{ m(b='y', a=1) }}{% call m('z') %}inside{% endcall %}",
+        "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, x=3) }}",
+        "{% macro m(n) %}{{ n }}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}"
+        "{% for n in [1, 2] %}{% set y = n %}{{ m(y) }}{% endfor %}",
+        "{% set ns = namespace(n=0, s='a', e=none) %}{% for x in 'abc' %}{% set ns.n = ns.n + loop.index0 %}"
+        "{{ loop.first }}{{ loop.last }}{{ ns.n }}{{ ns.s }}{{ ns.e }}{{ ns.missing is defined }}{% endfor %}",
+        "{{ 'a b'.split().index('b') }}{{ 'a'.upper() }}{{ ' {} '.format('x') }}{{ 'a'.missing is defined }}",
+        "{% set m = 'abc'.startswith %}{{ m('a') }}{{ m('b') }}",
+        "{{ '[{0.__class__}]'.format(1) }}{{ range.__self__ }}",
+        # Asked twice: the second time it is remembered what may be asked.
+        "{% for s in ['[{0}]', '[{0.__class__}]'] %}{{ s.format(1) }}{% endfor %}",
+        "{% set ns = namespace(f=1) %}{{ ns.f }}{% set ns.f = '[{0.__class__}]'.format %}{{ ns.f(1) }}",
+    ],
+)
+def test_macros_loops_and_methods_are_those_of_jinja_s_own_sandbox(source: str) -> None:
+    ours = render(source, "a")
+    assert ours == ImmutableSandboxedEnvironment().from_string(source).render()
+    assert "class" not in ours
 
 
 def test_tojson_keeps_order_and_characters_and_separates_as_json_dumps() -> None:

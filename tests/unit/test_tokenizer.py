@@ -87,7 +87,7 @@ def test_of_what_was_counted_only_digests_are_kept(recorded: HuggingFaceTokenize
     recorded.count(words(2_000))
     kept = recorded._counts._counts
     assert kept
-    assert {(type(digest), len(digest)) for digest in kept} == {(bytes, 16)}
+    assert {(type(digest), len(digest)) for digest in kept} == {(bytes, 32)}
 
 
 def test_the_longest_unused_counts_are_forgotten(monkeypatch: pytest.MonkeyPatch, recording: Recording) -> None:

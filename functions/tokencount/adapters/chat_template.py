@@ -11,7 +11,7 @@ from jinja2 import nodes
 from jinja2.exceptions import TemplateError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tokencount.domain.chat import Chat
@@ -25,6 +25,8 @@ _END = "CONTINUE_FINAL_MESSAGE_TAG "
 MAX_PROMPT_CHARACTERS = 20_000_000
 MAX_SECONDS = 8.0
 _DICT_ATTRIBUTES = frozenset(dir(dict))
+# What is no method, of which the sandbox wraps some.
+_VALUES = frozenset({str, int, bool, float, list, dict})
 # A template is a program over the client's data: what it cannot handle is not a fault of the service.
 TEMPLATE_FAULTS = (
     TemplateError,
@@ -89,7 +91,8 @@ class JinjaChatTemplate:
             ):
                 pieces.append(piece)
                 written += len(piece)
-                _require_length(written)
+                if written > MAX_PROMPT_CHARACTERS:
+                    raise _too_long()
                 self._environment.require_time()
         except TEMPLATE_FAULTS as error:
             raise refusal(error) from error
@@ -115,10 +118,9 @@ def _mark(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return last["text"], {**message, "content": [*others, {**last, "text": last["text"] + _END}]}
 
 
-def _require_length(characters: int) -> None:
-    if characters > MAX_PROMPT_CHARACTERS:
-        message = f"The model's chat template makes over {MAX_PROMPT_CHARACTERS:,} characters of this request"
-        raise InvalidRequest(f"{message}; so long a prompt is not counted")
+def _too_long() -> InvalidRequest:
+    message = f"The model's chat template makes over {MAX_PROMPT_CHARACTERS:,} characters of this request"
+    return InvalidRequest(f"{message}; so long a prompt is not counted")
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -136,9 +138,11 @@ class _Environment(ImmutableSandboxedEnvironment):
         self._safe: dict[tuple[type, str], bool] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """As in the sandbox, with less ado about a template's most frequent question, `message.role` of a dict."""
+        """As in the sandbox, with less ado about what templates ask most: `message.role` of a dict, `loop.first`."""
         if type(obj) is dict and attribute not in _DICT_ATTRIBUTES:
             return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        if self._safe.get((type(obj), attribute)) and type(value := getattr(obj, attribute, None)) in _VALUES:
+            return value
         return super().getattr(obj, attribute)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -161,9 +165,16 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise InvalidRequest(f"{message}; it is too large or too deep to be written out")
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja has it
-        """Also asked in the midst of a macro, whose text comes in one piece."""
+        """Also asked in the midst of a macro, whose text comes in one piece.
+
+        A macro is the template's own: Jinja comes to the same call of it, by way of more questions.
+        """
         __self.require_time()
-        return super().call(__context, __obj, *args, **kwargs)
+        if type(__obj) is not Macro:
+            return super().call(__context, __obj, *args, **kwargs)
+        for internal in ("_block_vars", "_loop_vars"):
+            kwargs.pop(internal, None)
+        return __obj(__context.eval_ctx, *args, **kwargs)
 
 
 def _tojson(
@@ -180,7 +191,10 @@ def _tojson(
 def _encoder(
     ensure_ascii: bool, indent: int | None, separators: tuple[str, str] | None, sort_keys: bool
 ) -> json.JSONEncoder:
-    return json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    # What was JSON holds nothing that holds itself.
+    return json.JSONEncoder(
+        ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, check_circular=False
+    )
 
 
 def _raise_exception(message: str) -> None:

@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 from threading import Thread
 
@@ -50,7 +50,7 @@ class PieceCounts:
 
     def count(self, piece: str, engine: Engine) -> int:
         """Tokens of `piece`, by `engine` where they are not known."""
-        digest = blake2b(piece.encode(), digest_size=16).digest()
+        digest = sha256(piece.encode()).digest()
         tokens = self._counts.get(digest)
         if tokens is None:
             tokens = self._counts[digest] = engine.count(piece)

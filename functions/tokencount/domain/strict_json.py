@@ -71,12 +71,10 @@ def _survey(value: Any) -> tuple[int, bool]:
         if kinds.isdisjoint(_CONTAINERS):
             break
         levels += 1
-        layer = [
-            child
-            for item in layer
-            if type(item) in _CONTAINERS
-            for child in (item.values() if type(item) is dict else item)
-        ]
+        containers = [item for item in layer if type(item) in _CONTAINERS]
+        layer = []
+        for item in containers:
+            layer.extend(item.values() if type(item) is dict else item)
     return levels, finite
 
 
