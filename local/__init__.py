@@ -1,1 +1,1 @@
-"""The whole service on one machine: glue around the real handlers, the real template and the real boto3 calls."""
+"""The whole service on one machine: glue around the real handlers, the real template and the real calls to AWS."""

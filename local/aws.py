@@ -84,6 +84,6 @@ def create_table(database: "DynamoDBClient", name: str, properties: Mapping[str,
 
 
 def endpoint_variables(endpoint: str, invoke: str, dynamodb: str | None = None) -> dict[str, str]:
-    """Where boto3 in a function finds each service."""
+    """Where botocore in a function finds each service."""
     services = {"DYNAMODB": dynamodb or endpoint, "SECRETS_MANAGER": endpoint, "SQS": endpoint, "LAMBDA": invoke}
     return {f"AWS_ENDPOINT_URL_{service}": url for service, url in services.items()}

@@ -1,4 +1,4 @@
-"""Lambda's Invoke API on loopback, as much of it as boto3 uses: the edge calls its counters as in production."""
+"""Lambda's Invoke API on loopback, as much of it as botocore uses: the edge calls its counters as in production."""
 
 import re
 from collections.abc import Mapping

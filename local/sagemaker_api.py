@@ -1,4 +1,4 @@
-"""SageMaker's InvokeEndpoint on loopback, as much of it as boto3 uses, with the errors that it is known for."""
+"""SageMaker's InvokeEndpoint on loopback, as much of it as botocore uses, with the errors that it is known for."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -107,7 +107,7 @@ class Stack:
         return self._portal.call(self.pools[function].invoke, text)
 
     def service_variables(self, aws_url: str, invoke: str, sagemaker: str) -> dict[str, str]:
-        """The environment variables by which boto3 in a function finds each service."""
+        """The environment variables by which botocore in a function finds each service."""
         variables = aws.endpoint_variables(aws_url, invoke, self._dynamodb)
         return variables | {"AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": sagemaker}
 

@@ -33,7 +33,7 @@ def build(settings: CounterSettings, measured: MetricsSettings) -> Mangum:
     """
 
     def read_keys() -> NodeKeys:
-        # Not at import: boto3 would be half of a cold start, and is needed only after a rotation of the keys.
+        # Not at import: botocore would be half of a cold start, and is needed only after a rotation of the keys.
         from tokencount.adapters.secrets import NodeKeySecret  # noqa: PLC0415
 
         return NodeKeySecret(settings.node_token_secret).read()
@@ -46,7 +46,7 @@ def build(settings: CounterSettings, measured: MetricsSettings) -> Mangum:
 
     @cache
     def remote_images() -> "RemoteImages":
-        # Not at import either: boto3 keeps their budget, and few requests have images elsewhere.
+        # Not at import either: botocore keeps their budget, and few requests have images elsewhere.
         from counter.remote_images import build as build_remote_images  # noqa: PLC0415
 
         return build_remote_images(settings, logger, metrics)
@@ -60,7 +60,7 @@ def build(settings: CounterSettings, measured: MetricsSettings) -> Mangum:
 def _endpoint(name: str | None) -> Endpoint | None:
     if name is None:
         return None
-    # Only where there is one, and then in the snapshot as well: boto3 would be half of a cold start.
+    # Only where there is one, and then in the snapshot as well: botocore would be half of a cold start.
     from tokencount.adapters.endpoint import SageMakerEndpoint  # noqa: PLC0415
 
     return SageMakerEndpoint.named(name)
