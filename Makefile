@@ -68,7 +68,7 @@ model: .venv/run
 # --- tests ----------------------------------------------------------------------------------------------------------------
 
 test: .venv/dev .venv-sam/installed .venv-checkov/installed layers
-	@$(VENV)/python -m pytest --numprocesses 2 --dist loadgroup $(if $(COVERAGE),--cov --cov-report term) $(TESTS)
+	@$(VENV)/python -m pytest --numprocesses 2 --dist loadgroup --cov --cov-report term $(TESTS)
 
 # The tests of tests/e2e that ask nothing but the service, with SAM local for it.
 test-sam-local: docker .venv/dev .venv-sam/installed layers
