@@ -3,7 +3,8 @@
 REPO := $(abspath $(dir $(abspath $(lastword $(MAKEFILE_LIST))))../..)
 BUILD_FOR ?= lambda
 LAMBDA_PYTHON := $(shell sed -n 's/^ *Runtime: python//p' $(REPO)/template.yaml)
-PYTHON := $(firstword $(wildcard $(REPO)/.venv/bin/python) python3)
+# Whatever PYTHON the make was given that runs SAM.
+override PYTHON := $(firstword $(wildcard $(REPO)/.venv/bin/python) python3)
 
 HOST_PYTHON ?= $(PYTHON)
 
