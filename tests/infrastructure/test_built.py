@@ -58,7 +58,7 @@ NOT_IMPORTED = {
 
 @pytest.mark.parametrize("folder", ["functions", "layers/runtime", "layers/qwen3.5-9b"])
 def test_an_artifact_is_made_by_the_project_s_python_whatever_the_outer_make_was_given(folder: str) -> None:
-    command = ["make", "--dry-run", "-C", ROOT / folder, "build-any", "PYTHON=/elsewhere"]
+    command = ["make", "--dry-run", "-C", str(ROOT / folder), "build-any", "PYTHON=/elsewhere"]
     variables = {"PATH": os.environ["PATH"], "ARTIFACTS_DIR": "into", "BUILD_FOR": "host"}
     done = subprocess.run(command, env=variables, check=True, capture_output=True, text=True)
     assert str(ROOT / ".venv") in done.stdout
