@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv/bin
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --require-hashes
-# What `make run` needs comes by pip, all else by uv, in a tenth of the time. It reads no settings of pip's but what it is told.
+# What `make run` needs comes by pip, the tools by uv, in a tenth of the time. It reads no settings of pip's but what it is told.
 INDEX = $${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(VENV)/python -m pip config get global.index-url 2>/dev/null)}}
 UV_INSTALL = UV_DEFAULT_INDEX="$(INDEX)" $(VENV)/uv pip install --quiet --require-hashes --no-deps
 

@@ -1,6 +1,6 @@
 """Clients of AWS's services: botocore's, one session a process.
 
-They are what boto3 wraps; to import boto3 as well would be a tenth of the edge's cold start (docs/benchmarks.md).
+They are what boto3 wraps; to import boto3 as well would be a tenth of the edge's cold start.
 """
 
 from functools import cache

@@ -13,7 +13,7 @@ from tokencount.adapters.text_cuts import safe_cut
 # About as many characters are encoded at once: the library takes half a kilobyte a token, and one body can come to 19
 # million tokens. A text that begins as an earlier one is also cut as that one was.
 PIECE = 4096
-# Some 8 MB, for 100 million characters.
+# Some 5 MB, for 100 million characters.
 REMEMBERED = 25_000
 
 
